@@ -1,0 +1,78 @@
+//! Argo CD's grammar of hooks, and what Helm's annotations mean in it
+//! (gitops-engine `pkg/sync/hook`, `pkg/sync/syncwaves`; Argo CD `controller/hook.go`).
+
+use std::collections::BTreeSet;
+
+use crate::helm;
+
+pub const HOOK: &str = "argocd.argoproj.io/hook";
+pub const HOOK_DELETE_POLICY: &str = "argocd.argoproj.io/hook-delete-policy";
+pub const SYNC_WAVE: &str = "argocd.argoproj.io/sync-wave";
+pub const TRACKING_ID: &str = "argocd.argoproj.io/tracking-id";
+
+/// Argo CD's name of Helm's hook-failed.
+pub const HOOK_FAILED: &str = "HookFailed";
+
+/// The types that make an object a hook; `Skip` is a value of the annotation too, but makes none.
+const HOOK_TYPES: [&str; 6] = ["PreSync", "Sync", "PostSync", "SyncFail", "PreDelete", "PostDelete"];
+
+/// The items of an annotation, as Argo CD reads them: trimmed, case kept.
+pub fn items(value: &str) -> BTreeSet<&str> {
+    value.split(',').map(str::trim).filter(|item| !item.is_empty()).collect()
+}
+
+/// The hook types in a value of [`HOOK`]; empty when nothing in it makes a hook.
+pub fn hook_types(value: &str) -> BTreeSet<&str> {
+    items(value).into_iter().filter(|item| HOOK_TYPES.contains(item)).collect()
+}
+
+/// Types that run only when the application is deleted.
+pub fn is_delete_type(hook_type: &str) -> bool {
+    matches!(hook_type, "PreDelete" | "PostDelete")
+}
+
+/// What Argo CD makes of Helm's events: `None` for one that it never runs.
+pub fn hook_type(event: helm::Event) -> Option<&'static str> {
+    use helm::Event::{
+        PostDelete, PostInstall, PostRollback, PostUpgrade, PreDelete, PreInstall, PreRollback, PreUpgrade, Test,
+    };
+    match event {
+        PreInstall | PreUpgrade => Some("PreSync"),
+        PostInstall | PostUpgrade => Some("PostSync"),
+        PreDelete => Some("PreDelete"),
+        PostDelete => Some("PostDelete"),
+        PreRollback | PostRollback | Test => None,
+    }
+}
+
+/// What Argo CD calls Helm's delete policies.
+pub fn delete_policy(policy: helm::DeletePolicy) -> &'static str {
+    match policy {
+        helm::DeletePolicy::BeforeHookCreation => "BeforeHookCreation",
+        helm::DeletePolicy::HookSucceeded => "HookSucceeded",
+        helm::DeletePolicy::HookFailed => HOOK_FAILED,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{delete_policy, hook_type, hook_types};
+    use crate::helm::{DeletePolicy, Event};
+    use crate::testing::test;
+
+    #[test]
+    fn only_known_types_in_the_right_case_make_a_hook() {
+        assert_eq!(hook_types(" PreSync ,PostSync,PreSync").into_iter().collect::<Vec<_>>(), ["PostSync", "PreSync"]);
+        for none in ["", "presync", "Skip", "pre-install", ","] {
+            assert!(hook_types(none).is_empty(), "{none:?}");
+        }
+    }
+
+    #[test]
+    fn every_helm_event_and_policy_is_mapped() {
+        let mapped: Vec<_> = Event::ALL.iter().map(|event| hook_type(*event).unwrap_or("-")).collect();
+        assert_eq!(mapped, ["PreSync", "PostSync", "PreDelete", "PostDelete", "PreSync", "PostSync", "-", "-", "-"]);
+        let policies: Vec<_> = DeletePolicy::ALL.iter().map(|policy| delete_policy(*policy)).collect();
+        assert_eq!(policies, ["BeforeHookCreation", "HookSucceeded", "HookFailed"]);
+    }
+}

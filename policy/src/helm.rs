@@ -1,0 +1,11 @@
+//! Helm's own grammar: what its annotations mean.
+
+mod hook;
+
+pub use hook::{DeletePolicies, DeletePolicy, Event, Events, NotAHook, spelled, weight};
+
+pub const HOOK: &str = "helm.sh/hook";
+pub const HOOK_WEIGHT: &str = "helm.sh/hook-weight";
+pub const HOOK_DELETE_POLICY: &str = "helm.sh/hook-delete-policy";
+pub const RELEASE_NAME: &str = "meta.helm.sh/release-name";
+pub const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";

@@ -1,0 +1,298 @@
+//! The hook annotations as Helm 3 and 4 parse them (`pkg/release/v1/util/manifest_sorter.go`, `pkg/action/hooks.go`).
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// A closed set of words that Helm knows, in Helm's order.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum $name { $($variant),+ }
+
+        impl $name {
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+    };
+}
+
+words! {
+    /// An event at which Helm runs a hook.
+    Event {
+        PreInstall = "pre-install",
+        PostInstall = "post-install",
+        PreDelete = "pre-delete",
+        PostDelete = "post-delete",
+        PreUpgrade = "pre-upgrade",
+        PostUpgrade = "post-upgrade",
+        PreRollback = "pre-rollback",
+        PostRollback = "post-rollback",
+        Test = "test",
+    }
+}
+
+words! {
+    /// When Helm deletes a hook.
+    DeletePolicy {
+        BeforeHookCreation = "before-hook-creation",
+        HookSucceeded = "hook-succeeded",
+        HookFailed = "hook-failed",
+    }
+}
+
+/// The items of an annotation value, as Helm reads each: trimmed and in lower case.
+fn items(value: &str) -> impl Iterator<Item = String> + '_ {
+    value.split(',').map(|item| item.trim().to_lowercase())
+}
+
+/// Words joined the way they stand in an annotation: by commas, without spaces.
+fn joined<'a>(f: &mut fmt::Formatter<'_>, words: impl Iterator<Item = &'a str>) -> fmt::Result {
+    for (index, word) in words.enumerate() {
+        if index > 0 {
+            f.write_str(",")?;
+        }
+        f.write_str(word)?;
+    }
+    Ok(())
+}
+
+impl Event {
+    fn parse(item: &str) -> Option<Self> {
+        match item {
+            "test-success" => Some(Self::Test),
+            item => Self::ALL.iter().copied().find(|event| event.as_str() == item),
+        }
+    }
+
+    /// Neither installs nor upgrades nor rolls back: such a hook is no migration.
+    pub fn is_test_or_delete(self) -> bool {
+        matches!(self, Self::Test | Self::PreDelete | Self::PostDelete)
+    }
+}
+
+/// The events of a hook: at least one, each of them known to Helm.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Events(BTreeSet<Event>);
+
+/// Why Helm renders a document with `helm.sh/hook` to nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotAHook {
+    EmptyItem,
+    UnknownEvent(String),
+}
+
+impl Events {
+    /// One empty or unknown item makes Helm drop the whole document.
+    pub fn parse(value: &str) -> Result<Self, NotAHook> {
+        let mut events = BTreeSet::new();
+        for item in items(value) {
+            match Event::parse(&item) {
+                Some(event) => events.insert(event),
+                None if item.is_empty() => return Err(NotAHook::EmptyItem),
+                None => return Err(NotAHook::UnknownEvent(item)),
+            };
+        }
+        Ok(Self(events))
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = Event> + '_ {
+        self.0.iter().copied()
+    }
+
+    pub fn contains(&self, event: Event) -> bool {
+        self.0.contains(&event)
+    }
+
+    /// With the counterpart on the same side, where only installs or only upgrades are covered.
+    #[must_use]
+    pub fn completed(&self) -> Self {
+        use Event::{PostInstall, PostUpgrade, PreInstall, PreUpgrade};
+        let mut events = self.0.clone();
+        let installs = self.contains(PreInstall) || self.contains(PostInstall);
+        let upgrades = self.contains(PreUpgrade) || self.contains(PostUpgrade);
+        if installs != upgrades {
+            for (install, upgrade) in [(PreInstall, PreUpgrade), (PostInstall, PostUpgrade)] {
+                if self.contains(install) || self.contains(upgrade) {
+                    events.extend([install, upgrade]);
+                }
+            }
+        }
+        Self(events)
+    }
+
+    /// As `completed`, but with post-install for installs: before that, what the hook needs may not exist yet.
+    #[must_use]
+    pub fn safely_completed(&self) -> Self {
+        let mut events = self.completed();
+        if !self.contains(Event::PreInstall) && events.0.remove(&Event::PreInstall) {
+            events.0.insert(Event::PostInstall);
+        }
+        events
+    }
+}
+
+impl fmt::Display for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        joined(f, self.iter().map(Event::as_str))
+    }
+}
+
+/// The delete policies of a hook that an annotation spells out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeletePolicies {
+    known: BTreeSet<DeletePolicy>,
+    unknown: bool,
+}
+
+impl DeletePolicies {
+    /// Helm validates nothing here: an unknown or empty item is kept, means nothing, and switches the default off.
+    pub fn parse(value: &str) -> Self {
+        let mut policies = Self { known: BTreeSet::new(), unknown: false };
+        for item in items(value) {
+            match DeletePolicy::ALL.iter().find(|policy| policy.as_str() == item) {
+                Some(policy) => {
+                    policies.known.insert(*policy);
+                }
+                None => policies.unknown = true,
+            }
+        }
+        policies
+    }
+
+    pub fn contains(&self, policy: DeletePolicy) -> bool {
+        self.known.contains(&policy)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = DeletePolicy> + '_ {
+        self.known.iter().copied()
+    }
+
+    /// Some item is no policy that Helm knows.
+    pub fn has_unknown(&self) -> bool {
+        self.unknown
+    }
+}
+
+impl Default for DeletePolicies {
+    /// What Helm does without the annotation.
+    fn default() -> Self {
+        Self { known: BTreeSet::from([DeletePolicy::BeforeHookCreation]), unknown: false }
+    }
+}
+
+impl fmt::Display for DeletePolicies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        joined(f, self.iter().map(DeletePolicy::as_str))
+    }
+}
+
+/// The value says exactly these policies, each once and spelled as Helm documents it; their order says nothing.
+pub fn spelled(value: &str, policies: &DeletePolicies) -> bool {
+    let mut written: Vec<&str> = value.split(',').collect();
+    written.sort_unstable();
+    let mut wanted: Vec<&str> = policies.iter().map(DeletePolicy::as_str).collect();
+    wanted.sort_unstable();
+    written == wanted
+}
+
+/// What Go's `strconv.Atoi` makes of it on a 64-bit machine; where this is `None`, Helm takes 0.
+pub fn weight(value: &str) -> Option<i64> {
+    value.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DeletePolicies, DeletePolicy, Event, Events, NotAHook, spelled, weight};
+    use crate::testing::test;
+
+    fn completed(value: &str) -> String {
+        Events::parse(value).unwrap().completed().to_string()
+    }
+
+    #[test]
+    fn every_event_and_policy_round_trips() {
+        for event in Event::ALL {
+            assert_eq!(Events::parse(event.as_str()).unwrap().to_string(), event.as_str());
+        }
+        for policy in DeletePolicy::ALL {
+            let policies = DeletePolicies::parse(policy.as_str());
+            assert_eq!(policies.to_string(), policy.as_str());
+            assert!(!policies.has_unknown());
+        }
+    }
+
+    #[test]
+    fn events_are_trimmed_lowered_deduplicated_and_ordered() {
+        let events = Events::parse(" POST-upgrade,pre-install , pre-install,test-success").unwrap();
+        assert_eq!(events.to_string(), "pre-install,post-upgrade,test");
+    }
+
+    #[test]
+    fn one_bad_item_drops_the_document() {
+        assert_eq!(Events::parse(""), Err(NotAHook::EmptyItem));
+        assert_eq!(Events::parse("pre-install,"), Err(NotAHook::EmptyItem));
+        assert_eq!(Events::parse(" , "), Err(NotAHook::EmptyItem));
+        for unknown in ["crd-install", "test-failure", "none", "false", "pre_install"] {
+            assert_eq!(Events::parse(unknown), Err(NotAHook::UnknownEvent(unknown.to_owned())));
+        }
+        assert_eq!(Events::parse("pre-install,Foo"), Err(NotAHook::UnknownEvent("foo".to_owned())));
+    }
+
+    #[test]
+    fn the_missing_counterpart_is_added_on_the_same_side() {
+        assert_eq!(completed("pre-upgrade"), "pre-install,pre-upgrade");
+        assert_eq!(completed("post-install"), "post-install,post-upgrade");
+        assert_eq!(completed("pre-install,post-install"), "pre-install,post-install,pre-upgrade,post-upgrade");
+        assert_eq!(completed("pre-upgrade,pre-rollback"), "pre-install,pre-upgrade,pre-rollback");
+    }
+
+    #[test]
+    fn what_covers_both_or_neither_stays() {
+        for events in ["post-install,pre-upgrade", "pre-install,post-install,pre-upgrade", "pre-rollback", "pre-delete"]
+        {
+            assert_eq!(completed(events), events);
+        }
+    }
+
+    #[test]
+    fn the_safe_completion_never_adds_pre_install() {
+        let safely = |value: &str| Events::parse(value).unwrap().safely_completed().to_string();
+        assert_eq!(safely("pre-upgrade"), "post-install,pre-upgrade");
+        assert_eq!(safely("pre-upgrade,post-upgrade"), "post-install,pre-upgrade,post-upgrade");
+        assert_eq!(safely("pre-install"), "pre-install,pre-upgrade");
+        assert_eq!(safely("post-upgrade"), "post-install,post-upgrade");
+        assert_eq!(safely("pre-rollback"), "pre-rollback");
+    }
+
+    #[test]
+    fn unknown_and_empty_delete_policies_switch_the_default_off() {
+        for value in ["", "never", "before-hook-creation,", "hook-succeded"] {
+            assert!(DeletePolicies::parse(value).has_unknown(), "{value:?}");
+        }
+        assert!(!DeletePolicies::parse("").contains(DeletePolicy::BeforeHookCreation));
+        assert!(DeletePolicies::parse(" Before-Hook-Creation ").contains(DeletePolicy::BeforeHookCreation));
+    }
+
+    #[test]
+    fn spelling_is_exact_but_order_is_free() {
+        let both = DeletePolicies::parse("before-hook-creation,hook-failed");
+        assert!(spelled("hook-failed,before-hook-creation", &both));
+        for value in ["before-hook-creation, hook-failed", "before-hook-creation", "hook-failed,hook-failed", "", "x"] {
+            assert!(!spelled(value, &both), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn weights_are_what_atoi_takes() {
+        for (value, expected) in [("5", 5), ("+5", 5), ("-05", -5), ("0", 0), ("9223372036854775807", i64::MAX)] {
+            assert_eq!(weight(value), Some(expected), "{value:?}");
+        }
+        for value in ["", " 5", "5.0", "0x1", "1_000", "+", "-", "9223372036854775808", "five"] {
+            assert_eq!(weight(value), None, "{value:?}");
+        }
+    }
+}

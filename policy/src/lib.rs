@@ -1,0 +1,50 @@
+//! The policy: one pure, total function from (request, settings) to a verdict.
+//!
+//! ```text
+//!  guest.rs (waPC)           the command line
+//!      |  payload bytes          |  files, standard input
+//!      v                         v
+//!  RequestError <-- Request::parse        Settings::parse --> SettingsErrors     fallible edge
+//!      |               |                      |
+//!      |               v                      |
+//!      |        selector: is this a migration?                                  pure, total
+//!      |        identity::classify(object) -> Identity
+//!      |               v
+//!      |        rules::check_all(&Context) -> Findings      one file per rule
+//!      |               v
+//!      |        normalize::plan(&Findings) -> Option<Patch>  metadata.annotations only
+//!      |               v
+//!      |        verdict::decide(Findings, Option<Patch>) -> Verdict
+//!      v               v
+//!   deny 400    ValidationResponse (wire.rs)                                    adapters
+//! ```
+//!
+//! `evaluate.rs` is that middle column as code; start reading there.
+
+#![forbid(clippy::disallowed_methods)]
+
+pub mod argocd;
+pub mod docs;
+pub mod evaluate;
+pub mod finding;
+#[cfg(all(target_arch = "wasm32", not(test)))]
+mod guest;
+pub mod helm;
+pub mod identity;
+mod normalize;
+pub mod object;
+pub mod request;
+pub mod rules;
+mod selector;
+pub mod settings;
+mod shown;
+#[cfg(test)]
+mod testing;
+pub mod verdict;
+pub mod wire;
+
+pub use evaluate::evaluate;
+pub use request::{Request, RequestError};
+pub use rules::RuleId;
+pub use settings::{Settings, SettingsErrors};
+pub use verdict::{Decision, Verdict};

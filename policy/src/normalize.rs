@@ -1,0 +1,25 @@
+//! The patch that brings an object to its normal form: `metadata.annotations` only, on the raw JSON.
+
+use json_patch::{AddOperation, Patch, PatchOperation, RemoveOperation};
+use serde_json::Value;
+
+use crate::finding::{Edit, Effect, FieldPath, Finding};
+
+/// The edits of everything that is to be fixed, as one patch (RFC 6902).
+pub(crate) fn plan(findings: &[Finding]) -> Option<Patch> {
+    let fixes = findings.iter().filter(|finding| finding.effect == Effect::Fix);
+    let operations: Vec<_> = fixes.flat_map(|finding| &finding.edits).map(operation).collect();
+    (!operations.is_empty()).then_some(Patch(operations))
+}
+
+fn operation(edit: &Edit) -> PatchOperation {
+    match edit {
+        Edit::Set { key, value } => PatchOperation::Add(AddOperation {
+            path: FieldPath::annotation(key).into_pointer(),
+            value: Value::String(value.clone()),
+        }),
+        Edit::Remove { key } => {
+            PatchOperation::Remove(RemoveOperation { path: FieldPath::annotation(key).into_pointer() })
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The registry: every rule, one file each, and how its level turns what it reports into a finding.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
+use crate::finding::{Effect, Finding, ObjectRef, Problem};
+use crate::identity::{HelmHook, Hook, Identity, classify};
+use crate::object::Object;
+use crate::request::Change;
+use crate::settings::Settings;
+
+/// A rule: what it is called, what it does by default, its page, and its check.
+pub struct Rule {
+    pub id: &'static str,
+    pub default: RuleLevel,
+    /// What triggers it, for tables.
+    pub summary: &'static str,
+    /// The page, in Markdown; empty inside the wasm, which never shows it.
+    pub docs: &'static str,
+    check: fn(&Context<'_>) -> Option<Problem>,
+}
+
+/// How strict a rule is that knows no safe fix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    Off,
+    Warn,
+    Deny,
+}
+
+/// How strict a rule is that knows a safe fix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FixLevel {
+    Off,
+    Warn,
+    Deny,
+    Fix,
+}
+
+/// The level of either kind of rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RuleLevel {
+    Check(Level),
+    Fixable(FixLevel),
+}
+
+impl RuleLevel {
+    pub fn is_fixable(self) -> bool {
+        matches!(self, Self::Fixable(_))
+    }
+
+    pub fn is_off(self) -> bool {
+        matches!(self, Self::Check(Level::Off) | Self::Fixable(FixLevel::Off))
+    }
+
+    /// The names that `parse` takes, for messages.
+    pub fn names(fixable: bool) -> &'static str {
+        if fixable { "off, warn, deny or fix" } else { "off, warn or deny" }
+    }
+
+    pub fn parse(name: &str, fixable: bool) -> Option<Self> {
+        let either = |level, fix_level| Some(if fixable { Self::Fixable(fix_level) } else { Self::Check(level) });
+        match name {
+            "off" => either(Level::Off, FixLevel::Off),
+            "warn" => either(Level::Warn, FixLevel::Warn),
+            "deny" => either(Level::Deny, FixLevel::Deny),
+            "fix" if fixable => Some(Self::Fixable(FixLevel::Fix)),
+            _ => None,
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Check(Level::Off) | Self::Fixable(FixLevel::Off) => "off",
+            Self::Check(Level::Warn) | Self::Fixable(FixLevel::Warn) => "warn",
+            Self::Check(Level::Deny) | Self::Fixable(FixLevel::Deny) => "deny",
+            Self::Fixable(FixLevel::Fix) => "fix",
+        }
+    }
+}
+
+/// Declares a rule: its page is captured once, for rustdoc, the README and `explain`.
+macro_rules! declare_rule {
+    ($(#[doc = $doc:literal])+ $id:literal, default: $default:expr, summary: $summary:literal, check: $check:path $(,)?) => {
+        $(#[doc = $doc])+
+        pub(crate) static RULE: $crate::rules::Rule = $crate::rules::Rule {
+            id: $id,
+            default: $default,
+            summary: $summary,
+            docs: if cfg!(target_arch = "wasm32") { "" } else { concat!($($doc, "\n"),+) },
+            check: $check,
+        };
+    };
+}
+
+/// Lists the rules, in the order in which findings are reported.
+macro_rules! registry {
+    ($($family:ident: { $($module:ident => $variant:ident),+ $(,)? })+) => {
+        $(mod $family { $(pub(super) mod $module;)+ })+
+
+        /// The name of a rule.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum RuleId { $($($variant),+),+ }
+
+        impl RuleId {
+            pub const ALL: &[Self] = &[$($(Self::$variant),+),+];
+
+            pub fn rule(self) -> &'static Rule {
+                match self { $($(Self::$variant => &$family::$module::RULE),+),+ }
+            }
+        }
+    };
+}
+
+registry! {
+    object: {
+        identity_flip => IdentityFlip,
+        contradictory_identity => ContradictoryIdentity,
+        unknown_hook_event => UnknownHookEvent,
+        hook_events => HookEvents,
+        hook_delete_policy => HookDeletePolicy,
+        hook_weight => HookWeight,
+        argocd_annotations => ArgocdAnnotations,
+        job_ttl_too_short => JobTtlTooShort,
+        plain_migration => PlainMigration,
+    }
+}
+
+impl RuleId {
+    pub fn as_str(self) -> &'static str {
+        self.rule().id
+    }
+}
+
+impl fmt::Display for RuleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for RuleId {
+    type Err = ();
+
+    fn from_str(id: &str) -> Result<Self, ()> {
+        Self::ALL.iter().copied().find(|rule| rule.as_str() == id).ok_or(())
+    }
+}
+
+impl Serialize for RuleId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// What a rule may look at: the object before and after, what each state is, and the settings.
+pub(crate) struct Context<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) object: &'a Object,
+    pub(crate) identity: Identity<'a>,
+    pub(crate) old: Option<&'a Object>,
+    pub(crate) old_identity: Identity<'a>,
+    pub(crate) occasion: Occasion,
+}
+
+/// Why we are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Occasion {
+    Create,
+    Update,
+    Audit,
+}
+
+impl<'a> Context<'a> {
+    /// `None` for a change that is not ours.
+    pub(crate) fn new(change: &'a Change, settings: &'a Settings) -> Option<Self> {
+        let (object, old, occasion) = match change {
+            Change::Create { object } => (object, None, Occasion::Create),
+            Change::Update { object, old } => (object, old.as_ref(), Occasion::Update),
+            Change::Audit { object } => (object, None, Occasion::Audit),
+            Change::Other => return None,
+        };
+        Some(Self {
+            settings,
+            object,
+            identity: classify(object),
+            old,
+            old_identity: old.map_or(Identity::Absent, classify),
+            occasion,
+        })
+    }
+
+    /// The Helm hook that the object is, if it is one: only such an object has a normal form.
+    pub(crate) fn helm_hook(&self) -> Option<&HelmHook<'a>> {
+        match &self.identity {
+            Identity::Hook(Hook::Helm(hook)) => Some(hook),
+            Identity::Hook(Hook::ArgoCd { .. })
+            | Identity::Absent
+            | Identity::Resource(_)
+            | Identity::Dropped(_)
+            | Identity::Both => None,
+        }
+    }
+
+    /// Helm marks the object as its release's own with this very change.
+    pub(crate) fn helm_adopts(&self) -> bool {
+        let marked = |object: &Object| object.annotation(crate::helm::RELEASE_NAME).is_some();
+        self.old.is_some_and(|old| !marked(old)) && marked(self.object)
+    }
+
+    /// What is going to be fixed, so that other rules can look at the result.
+    pub(crate) fn is_fixed(&self, rule: RuleId) -> bool {
+        self.settings.level(rule) == RuleLevel::Fixable(FixLevel::Fix)
+    }
+
+    fn effect(&self, level: RuleLevel, problem: &Problem) -> Option<Effect> {
+        match level {
+            RuleLevel::Check(Level::Off) | RuleLevel::Fixable(FixLevel::Off) => None,
+            RuleLevel::Check(Level::Warn) | RuleLevel::Fixable(FixLevel::Warn) => Some(Effect::Warn),
+            RuleLevel::Check(Level::Deny) | RuleLevel::Fixable(FixLevel::Deny) => {
+                Some(if problem.warn_at_most { Effect::Warn } else { Effect::Deny })
+            }
+            RuleLevel::Fixable(FixLevel::Fix) if problem.edits.is_empty() || !self.settings.mutate => {
+                Some(Effect::Warn)
+            }
+            // The audit scanner counts "allowed with a patch" as a pass: drift would never show.
+            RuleLevel::Fixable(FixLevel::Fix) if self.occasion == Occasion::Audit => Some(Effect::Deny),
+            RuleLevel::Fixable(FixLevel::Fix) => Some(Effect::Fix),
+        }
+    }
+}
+
+/// Every finding, in the order of the registry.
+pub(crate) fn check_all(context: &Context<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for id in RuleId::ALL {
+        let level = context.settings.level(*id);
+        if level.is_off() {
+            continue;
+        }
+        let Some(problem) = (id.rule().check)(context) else { continue };
+        let Some(effect) = context.effect(level, &problem) else { continue };
+        let Problem { path, message, help, edits, .. } = problem;
+        let object = ObjectRef::new(context.object);
+        findings.push(Finding { rule: *id, effect, object, path, message, help, edits });
+    }
+    findings
+}

@@ -1,0 +1,130 @@
+use crate::finding::{Edit, FieldPath, Problem};
+use crate::helm::{self, Events};
+use crate::rules::{Context, FixLevel, RuleLevel};
+use crate::shown::Shown;
+
+declare_rule! {
+    /// ## What it does
+    ///
+    /// Brings `helm.sh/hook` to its normal form: lower case, no spaces, no duplicates, in Helm's order, and with
+    /// installs and upgrades both covered. A missing counterpart is added on the same side: `pre-upgrade` becomes
+    /// `pre-install,pre-upgrade`; `post-install,pre-upgrade` covers both and stays. Other events are kept, and
+    /// alone they are only spelled. With the setting `events.complete: false` the set of events stays as it is.
+    ///
+    /// ## Why is this bad?
+    ///
+    /// A hook that only one of install and upgrade runs is easily rendered as a plain resource by the other: the
+    /// next release flips. Argo CD reads the events case-sensitively and ignores `Pre-Install`.
+    ///
+    /// The patch makes the live object read well; it does not change what Helm or Argo CD do. In the chart, add
+    /// `pre-install` only if all that the hook needs is there before the release is; `post-install` is always safe.
+    ///
+    /// ## Example
+    ///
+    /// ```yaml
+    /// apiVersion: batch/v1
+    /// kind: Job
+    /// metadata:
+    ///   name: orders-migrations
+    ///   labels:
+    ///     app.kubernetes.io/component: migrations
+    ///   annotations:
+    ///     helm.sh/hook: Pre-Upgrade
+    /// ```
+    ///
+    /// ## Use instead
+    ///
+    /// ```yaml
+    /// apiVersion: batch/v1
+    /// kind: Job
+    /// metadata:
+    ///   name: orders-migrations
+    ///   labels:
+    ///     app.kubernetes.io/component: migrations
+    ///   annotations:
+    ///     helm.sh/hook: post-install,pre-upgrade
+    /// ```
+    ///
+    /// ## References
+    ///
+    /// - Helm, "Chart Hooks": the available hooks
+    /// - Argo CD issue 7637: `.Release.IsUpgrade` is never true under Argo CD
+    "hook-events",
+    default: RuleLevel::Fixable(FixLevel::Fix),
+    summary: "`helm.sh/hook` is not in normal form: trimmed, lower-case, no duplicates, Helm's order, install and upgrade both covered",
+    check: check,
+}
+
+/// The events of the normal form.
+pub(super) fn normal_form(events: &Events, complete: bool) -> Events {
+    if complete { events.completed() } else { events.clone() }
+}
+
+fn check(context: &Context<'_>) -> Option<Problem> {
+    let hook = context.helm_hook()?;
+    let events = normal_form(&hook.events, context.settings.events.complete);
+    let normal = events.to_string();
+    if hook.hook == normal {
+        return None;
+    }
+    let (why, in_the_chart) = if events == hook.events {
+        ("other spellings mislead tools that read it literally, as Argo CD does".to_owned(), normal.clone())
+    } else {
+        let safe = hook.events.safely_completed().to_string();
+        (
+            "installs and upgrades are not both covered, so one of them may render it as a plain resource".to_owned(),
+            safe,
+        )
+    };
+    Some(
+        Problem::new(
+            FieldPath::annotation(helm::HOOK),
+            format!("{} is \"{}\", its normal form is \"{normal}\": {why}.", helm::HOOK, Shown(hook.hook)),
+            format!("In the chart, write {}: \"{in_the_chart}\".", helm::HOOK),
+        )
+        .fixed_by(Edit::Set { key: helm::HOOK, value: normal }),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::check;
+    use crate::finding::Edit;
+    use crate::object::{Kind, Object};
+    use crate::request::Change;
+    use crate::rules::Context;
+    use crate::settings::Settings;
+    use crate::testing::test;
+
+    fn fixed(hook: &str, complete: bool) -> Option<(String, String)> {
+        let object = Object::new(Kind::Job, json!({"metadata": {"annotations": {"helm.sh/hook": hook}}}));
+        let settings = Settings::parse(&json!({"events": {"complete": complete}})).unwrap();
+        let mut problem = check(&Context::new(&Change::Create { object }, &settings).unwrap())?;
+        match problem.edits.remove(0) {
+            Edit::Set { value, .. } => Some((value, problem.help)),
+            Edit::Remove { .. } => None,
+        }
+    }
+
+    #[test]
+    fn the_help_never_recommends_pre_install_where_it_was_not() {
+        let (value, help) = fixed("pre-upgrade", true).unwrap();
+        assert_eq!(value, "pre-install,pre-upgrade");
+        assert!(help.contains("\"post-install,pre-upgrade\""), "{help}");
+    }
+
+    #[test]
+    fn without_completion_it_is_only_spelled() {
+        assert_eq!(fixed("pre-upgrade", false), None);
+        assert_eq!(fixed("post-upgrade, PRE-install", false).unwrap().0, "pre-install,post-upgrade");
+    }
+
+    #[test]
+    fn the_normal_form_stays() {
+        for hook in ["pre-install,pre-upgrade", "post-install,pre-upgrade", "pre-rollback", "test"] {
+            assert_eq!(fixed(hook, true), None, "{hook}");
+        }
+    }
+}

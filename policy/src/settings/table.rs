@@ -1,0 +1,95 @@
+//! What each setting means, for tables and forms.
+
+/// One setting.
+pub struct Setting {
+    /// Dotted, as in error messages; `<rule>` stands for a rule's name.
+    pub path: &'static str,
+    /// The default, as JSON.
+    pub default: &'static str,
+    pub help: &'static str,
+}
+
+/// All settings, in the order in which problems are reported.
+pub const SETTINGS: &[Setting] = &[
+    Setting {
+        path: "rules.<rule>",
+        default: "see the table of rules",
+        help: "the rule's level: off, warn, deny, and for some fix",
+    },
+    Setting {
+        path: "selectors",
+        default: r#"[{"matchLabels":{"stable-hooks/migration":"true"}}]"#,
+        help: "Kubernetes LabelSelectors; an object that one of them matches is a migration, `[{}]` matches all",
+    },
+    Setting {
+        path: "migrationLabels.keys",
+        default: r#"["app.kubernetes.io/component","component","app"]"#,
+        help: "labels whose value says what an object is",
+    },
+    Setting {
+        path: "migrationLabels.words",
+        default: r#"["migrate","migration","migrations","migrator","migrators"]"#,
+        help: "an object is a migration when the value of one of these labels, split at everything that is no letter or digit, has one of these words",
+    },
+    Setting {
+        path: "events.complete",
+        default: "true",
+        help: "`hook-events` adds the missing install or upgrade event; false: it only spells",
+    },
+    Setting {
+        path: "deletePolicy",
+        default: r#""before-hook-creation""#,
+        help: "the normal form of `helm.sh/hook-delete-policy`; several policies separated by commas",
+    },
+    Setting { path: "weights.job", default: "10", help: "the weight of a Job that has none" },
+    Setting { path: "weights.serviceAccount", default: "0", help: "the weight of a ServiceAccount that has none" },
+    Setting {
+        path: "weights.mode",
+        default: r#""keep""#,
+        help: "keep: a weight that Helm can read stays; enforce: it becomes the weight above",
+    },
+    Setting {
+        path: "jobTtlSeconds",
+        default: "60",
+        help: "the least `ttlSecondsAfterFinished` of a hook Job, in seconds",
+    },
+    Setting { path: "mutate", default: "true", help: "false: never a patch; `fix` then acts as `warn`" },
+    Setting { path: "namespaces.ignore", default: "[]", help: "names of namespaces whose objects are always allowed" },
+];
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::SETTINGS;
+    use crate::settings::Settings;
+    use crate::testing::test;
+
+    /// `{"a": {"b": value}}` for the path `a.b`.
+    fn at(path: &str, value: Value) -> Value {
+        path.rsplit('.').fold(value, |value, name| json!({ name: value }))
+    }
+
+    #[test]
+    fn every_documented_default_is_the_default() {
+        for setting in SETTINGS.iter().skip(1) {
+            let value: Value = serde_json::from_str(setting.default).unwrap();
+            assert_eq!(Settings::parse(&at(setting.path, value)).unwrap(), Settings::default(), "{}", setting.path);
+        }
+    }
+
+    #[test]
+    fn every_field_is_documented() {
+        let unknown = |path: &str| Settings::parse(&at(path, json!(1))).unwrap_err().to_string();
+        let documented = |prefix: &str| {
+            let paths = SETTINGS.iter().filter_map(|setting| setting.path.strip_prefix(prefix));
+            let mut names: Vec<_> = paths.map(|path| path.split('.').next().unwrap_or(path)).collect();
+            names.dedup();
+            format!("expected one of {}", names.join(", "))
+        };
+        for prefix in ["", "migrationLabels.", "events.", "weights.", "namespaces."] {
+            let error = unknown(&format!("{prefix}nonsense"));
+            assert!(error.ends_with(&documented(prefix)), "{error}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What is decided: allowed as it is, allowed with a patch, or denied with a reason.
+
+use json_patch::Patch;
+
+use crate::finding::{Effect, Finding};
+use crate::normalize;
+use crate::rules::RuleId;
+
+/// The answer to one request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    pub decision: Decision,
+    /// What was found and does not deny: warnings, and what the patch mends.
+    pub findings: Vec<Finding>,
+    /// What could not be read, in words.
+    pub notes: Vec<String>,
+}
+
+/// No denial without a reason, no patch beside a denial.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    Allow,
+    /// Never empty.
+    Normalize(Patch),
+    Deny(Denial),
+}
+
+/// The findings that deny: at least one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denial {
+    pub first: Finding,
+    pub more: Vec<Finding>,
+}
+
+impl Denial {
+    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
+        std::iter::once(&self.first).chain(&self.more)
+    }
+}
+
+impl Verdict {
+    /// Allowed, with nothing to say.
+    pub fn allow() -> Self {
+        Self { decision: Decision::Allow, findings: Vec::new(), notes: Vec::new() }
+    }
+
+    /// Everything that was found: denials first, then in the order of the registry.
+    pub fn all_findings(&self) -> impl Iterator<Item = &Finding> {
+        let denial = match &self.decision {
+            Decision::Deny(denial) => Some(denial),
+            Decision::Allow | Decision::Normalize(_) => None,
+        };
+        denial.into_iter().flat_map(Denial::findings).chain(&self.findings)
+    }
+}
+
+/// Turns findings into the verdict.
+pub(crate) fn decide(mut findings: Vec<Finding>, notes: Vec<String>) -> Verdict {
+    let flip_let_pass =
+        findings.iter().any(|finding| finding.rule == RuleId::IdentityFlip && finding.effect == Effect::Warn);
+    if flip_let_pass {
+        // Patched, the object would be judged differently the second time.
+        for finding in findings.iter_mut().filter(|finding| finding.effect == Effect::Fix) {
+            finding.effect = Effect::Warn;
+        }
+    }
+    let (denials, findings): (Vec<_>, Vec<_>) =
+        findings.into_iter().partition(|finding| finding.effect == Effect::Deny);
+    let mut denials = denials.into_iter();
+    let decision = match denials.next() {
+        Some(first) => Decision::Deny(Denial { first, more: denials.collect() }),
+        None => normalize::plan(&findings).map_or(Decision::Allow, Decision::Normalize),
+    };
+    Verdict { decision, findings, notes }
+}

@@ -1,0 +1,234 @@
+//! Kubewarden's wire format around the pure function: payload bytes in, response bytes out.
+//!
+//! It never fails and never repeats a byte of the payload beyond what the rules show: an error that leaves a guest
+//! becomes a message for the user, and a payload can hold a Secret.
+
+use std::collections::HashMap;
+
+use json_patch::Patch;
+use kubewarden_policy_sdk::metadata::ProtocolVersion;
+use kubewarden_policy_sdk::response::ValidationResponse;
+use kubewarden_policy_sdk::settings::SettingsValidationResponse;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::evaluate::evaluate;
+use crate::finding::{Effect, Finding};
+use crate::request::{Change, Request, RequestError};
+use crate::settings::Settings;
+use crate::verdict::{Decision, Verdict};
+
+/// The audit annotation that holds all findings as JSON.
+pub const FINDINGS_ANNOTATION: &str = "findings";
+
+/// The request or the settings cannot be judged.
+const BAD_INPUT: u16 = 400;
+
+/// A rule denies. 409, 422 and 500 would make Flux, Argo CD and the audit scanner do something else.
+const DENIED: u16 = 403;
+
+/// Answers `validate`: `{"request": AdmissionRequest, "settings": {…}}` to a `ValidationResponse`.
+pub fn validate(payload: &[u8]) -> Vec<u8> {
+    to_json(&respond(payload))
+}
+
+/// Answers `validate_settings`: the settings to a `SettingsValidationResponse`.
+pub fn validate_settings(payload: &[u8]) -> Vec<u8> {
+    let message = match serde_json::from_slice(payload) {
+        Ok(settings) => Settings::parse(&settings).err().map(|errors| errors.to_string()),
+        Err(_) => Some("the settings are not valid JSON".to_owned()),
+    };
+    to_json(&SettingsValidationResponse { valid: message.is_none(), message })
+}
+
+/// Answers `protocol_version`.
+pub fn protocol_version() -> Vec<u8> {
+    to_json(&ProtocolVersion::V1)
+}
+
+fn respond(payload: &[u8]) -> ValidationResponse {
+    let Ok(Value::Object(mut payload)) = serde_json::from_slice::<Value>(payload) else {
+        return bad_input(RequestError::NotJson.to_string());
+    };
+    let settings = payload.remove("settings").unwrap_or_default();
+    let request = match request(&mut payload) {
+        Ok(request) => request,
+        Err(error) => return bad_input(error.to_string()),
+    };
+    match Settings::parse(&settings) {
+        Ok(settings) => {
+            let verdict = evaluate(&request, &settings);
+            response(request, verdict)
+        }
+        Err(errors) => bad_input(errors.to_string()),
+    }
+}
+
+fn request(payload: &mut Map<String, Value>) -> Result<Request, RequestError> {
+    Request::parse(payload.remove("request").ok_or(RequestError::NotARequest)?)
+}
+
+fn response(request: Request, verdict: Verdict) -> ValidationResponse {
+    let is_audit = matches!(request.change, Change::Audit { .. });
+    let audit_annotations = audit_annotations(&verdict);
+    let warned = verdict.findings.iter().filter(|finding| finding.effect == Effect::Warn);
+    let warnings: Vec<String> = warned.map(Finding::to_string).chain(verdict.notes).collect();
+    let message = match &verdict.decision {
+        Decision::Deny(denial) => Some(lines(denial.findings().map(Finding::to_string))),
+        // The audit report shows a message even where the object passes, and no warnings.
+        Decision::Allow | Decision::Normalize(_) if is_audit && !warnings.is_empty() => {
+            Some(lines(warnings.iter().cloned()))
+        }
+        Decision::Allow | Decision::Normalize(_) => None,
+    };
+    let (accepted, code, mutated_object) = match verdict.decision {
+        Decision::Allow => (true, None, None),
+        Decision::Normalize(patch) => (true, None, mutated(request.change, &patch)),
+        Decision::Deny(_) => (false, Some(DENIED), None),
+    };
+    let warnings = (!warnings.is_empty()).then_some(warnings);
+    ValidationResponse { accepted, message, code, mutated_object, audit_annotations, warnings }
+}
+
+/// The request's own object with the patch applied, so that fields nobody here knows survive.
+fn mutated(change: Change, patch: &Patch) -> Option<Value> {
+    let mut object = change.into_object()?.into_raw();
+    json_patch::patch(&mut object, patch).ok()?;
+    Some(object)
+}
+
+fn audit_annotations(verdict: &Verdict) -> Option<HashMap<String, String>> {
+    let findings: Vec<_> = verdict.all_findings().collect();
+    if findings.is_empty() {
+        return None;
+    }
+    let json = serde_json::to_string(&findings).unwrap_or_default();
+    Some(HashMap::from([(FINDINGS_ANNOTATION.to_owned(), json)]))
+}
+
+fn lines(texts: impl Iterator<Item = String>) -> String {
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+fn bad_input(reason: String) -> ValidationResponse {
+    ValidationResponse {
+        accepted: false,
+        message: Some(reason),
+        code: Some(BAD_INPUT),
+        mutated_object: None,
+        audit_annotations: None,
+        warnings: None,
+    }
+}
+
+/// Strings, numbers and maps with string keys always serialize; empty bytes would be answered as an error by the host.
+fn to_json(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{protocol_version, validate, validate_settings};
+    use crate::testing::test;
+
+    fn answer(payload: &[u8]) -> Value {
+        serde_json::from_slice(&validate(payload)).unwrap()
+    }
+
+    fn request(operation: &str, annotations: &Value) -> Value {
+        json!({
+            "uid": "1", "operation": operation, "userInfo": {"username": "admin"}, "namespace": "shop",
+            "kind": {"group": "batch", "version": "v1", "kind": "Job"},
+            "object": {
+                "metadata": {"name": "a", "namespace": "shop", "labels": {"app": "migrate"}, "annotations": annotations},
+                "spec": {"fieldOfTomorrow": [1, {"x": null}]},
+            },
+        })
+    }
+
+    fn ask(request: Value, settings: Value) -> Value {
+        answer(&serde_json::to_vec(&json!({"request": request, "settings": settings})).unwrap())
+    }
+
+    #[test]
+    fn payloads_that_are_no_request_are_refused_with_a_fixed_text() {
+        let deep = format!("{{\"request\":{}1{}}}", "[".repeat(20_000), "]".repeat(20_000));
+        for payload in
+            [&b""[..], b"{", b"\xff\xfe", b"null", b"[]", b"{\"request\": {}}", b"{\"hunter2\": 1}", deep.as_bytes()]
+        {
+            let answer = answer(payload);
+            assert_eq!((&answer["accepted"], &answer["code"]), (&json!(false), &json!(400)));
+            assert!(!answer.to_string().contains("hunter2"));
+        }
+    }
+
+    #[test]
+    fn the_mutated_object_keeps_what_nobody_knows() {
+        let answer = ask(request("CREATE", &json!({"helm.sh/hook": "pre-upgrade", "other": "kept"})), json!({}));
+        assert_eq!(answer["accepted"], json!(true));
+        let object = &answer["mutated_object"];
+        assert_eq!(object["spec"]["fieldOfTomorrow"], json!([1, {"x": null}]));
+        assert_eq!(
+            object["metadata"]["annotations"],
+            json!({
+                "helm.sh/hook": "pre-install,pre-upgrade", "helm.sh/hook-weight": "10",
+                "helm.sh/hook-delete-policy": "before-hook-creation", "other": "kept",
+            })
+        );
+    }
+
+    #[test]
+    fn without_mutation_a_fix_is_a_warning() {
+        let answer = ask(request("CREATE", &json!({"helm.sh/hook": "pre-upgrade"})), json!({"mutate": false}));
+        assert_eq!((&answer["accepted"], &answer["mutated_object"]), (&json!(true), &json!(null)));
+        assert_eq!(answer["warnings"].as_array().unwrap().len(), 3);
+    }
+
+    #[test]
+    fn an_audit_fails_drift_and_passes_warnings_with_a_message() {
+        let audit = |annotations| {
+            let mut request = request("CREATE", &annotations);
+            request["object"]["metadata"]["uid"] = json!("1");
+            request["userInfo"] = json!({});
+            request
+        };
+        let drift = ask(audit(json!({"helm.sh/hook": "pre-upgrade"})), json!({}));
+        assert_eq!((&drift["accepted"], &drift["code"]), (&json!(false), &json!(403)));
+        assert!(drift["message"].as_str().unwrap().contains("its normal form is \"pre-install,pre-upgrade\""));
+        let plain = ask(audit(json!({})), json!({}));
+        assert_eq!(plain["accepted"], json!(true));
+        assert!(plain["message"].as_str().unwrap().contains("plain Job"));
+    }
+
+    #[test]
+    fn bad_settings_refuse_and_validate_says_why() {
+        let answer = ask(request("CREATE", &json!({})), json!({"mutat": false}));
+        assert_eq!(answer["code"], json!(400));
+        assert!(answer["message"].as_str().unwrap().contains("mutat: unknown field"));
+        for (settings, valid) in [("{}", true), ("null", true), ("{\"mutat\":1}", false), ("{", false), ("", false)] {
+            let answer: Value = serde_json::from_slice(&validate_settings(settings.as_bytes())).unwrap();
+            assert_eq!(answer["valid"], json!(valid), "{settings}");
+            assert_eq!(answer["message"].is_null(), valid, "{settings}");
+        }
+    }
+
+    #[test]
+    fn the_protocol_is_v1() {
+        assert_eq!(protocol_version(), b"\"v1\"");
+    }
+
+    #[test]
+    fn no_text_says_what_makes_flux_delete_and_recreate() {
+        for annotations in [
+            json!({"helm.sh/hook": "x"}),
+            json!({"helm.sh/hook": "pre-upgrade", "meta.helm.sh/release-name": "r"}),
+            json!({}),
+        ] {
+            let mut update = request("UPDATE", &annotations);
+            update["oldObject"] = json!({"metadata": {"annotations": {"helm.sh/hook": "pre-install"}}});
+            assert!(!ask(update, json!({})).to_string().to_lowercase().contains("immutable"));
+        }
+    }
+}
