@@ -1,4 +1,4 @@
-//! Pure renderers of what is generated from the code: the README's tables.
+//! Pure renderers of what is generated from the code: the README's tables and the rules' pages.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ pub fn rules_table() -> String {
     let mut table = "| rule | default | levels | triggers |\n|---|---|---|---|\n".to_owned();
     for id in RuleId::ALL {
         let rule = id.rule();
-        let levels = if rule.default.is_fixable() { "off, warn, deny, fix" } else { "off, warn, deny" };
+        let levels = rule.default.names().join(", ");
         let _ = writeln!(table, "| `{id}` | {} | {levels} | {} |", rule.default.as_str(), rule.summary);
     }
     table
@@ -23,4 +23,17 @@ pub fn settings_table() -> String {
         let _ = writeln!(table, "| `{}` | `{}` | {} |", setting.path, setting.default, setting.help);
     }
     table
+}
+
+/// A rule's page, in Markdown.
+pub fn page(id: RuleId) -> String {
+    let rule = id.rule();
+    let levels = rule.default.names().join(", ");
+    format!("# {id}\n\nDefault: {}. Levels: {levels}.\n\n{}", rule.default.as_str(), body(id))
+}
+
+/// A rule's page without its head, as its file has it.
+pub fn body(id: RuleId) -> String {
+    // A captured doc comment keeps the space after its slashes.
+    id.rule().docs.lines().map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line))).collect()
 }

@@ -37,7 +37,7 @@ pub mod request;
 pub mod rules;
 mod selector;
 pub mod settings;
-mod shown;
+pub mod shown;
 #[cfg(test)]
 mod testing;
 pub mod verdict;

@@ -47,26 +47,31 @@ pub enum RuleLevel {
 }
 
 impl RuleLevel {
-    pub fn is_fixable(self) -> bool {
-        matches!(self, Self::Fixable(_))
-    }
-
     pub fn is_off(self) -> bool {
         matches!(self, Self::Check(Level::Off) | Self::Fixable(FixLevel::Off))
     }
 
-    /// The names that `parse` takes, for messages.
-    pub fn names(fixable: bool) -> &'static str {
-        if fixable { "off, warn, deny or fix" } else { "off, warn or deny" }
+    /// The names of the levels that a rule of this kind can have.
+    pub fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Check(_) => &["off", "warn", "deny"],
+            Self::Fixable(_) => &["off", "warn", "deny", "fix"],
+        }
     }
 
-    pub fn parse(name: &str, fixable: bool) -> Option<Self> {
-        let either = |level, fix_level| Some(if fixable { Self::Fixable(fix_level) } else { Self::Check(level) });
-        match name {
-            "off" => either(Level::Off, FixLevel::Off),
-            "warn" => either(Level::Warn, FixLevel::Warn),
-            "deny" => either(Level::Deny, FixLevel::Deny),
-            "fix" if fixable => Some(Self::Fixable(FixLevel::Fix)),
+    /// The level of that name, for a rule of the same kind.
+    pub fn parse(self, name: &str) -> Option<Self> {
+        let either = |level, fix_level| {
+            Some(match self {
+                Self::Check(_) => Self::Check(level),
+                Self::Fixable(_) => Self::Fixable(fix_level),
+            })
+        };
+        match (self, name) {
+            (_, "off") => either(Level::Off, FixLevel::Off),
+            (_, "warn") => either(Level::Warn, FixLevel::Warn),
+            (_, "deny") => either(Level::Deny, FixLevel::Deny),
+            (Self::Fixable(_), "fix") => Some(Self::Fixable(FixLevel::Fix)),
             _ => None,
         }
     }

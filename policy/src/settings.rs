@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::Value;
 
-use crate::helm::{DeletePolicies, spelled};
+use crate::helm::{DeletePolicies, DeletePolicy, spelled};
 use crate::rules::{RuleId, RuleLevel};
 use crate::selector::MIGRATION_LABEL;
 use reader::{Node, Reader};
@@ -91,61 +91,17 @@ impl Settings {
         let reader = Reader::default();
         let mut parsed = Self::default();
         reader.root(settings).section(|root| {
-            root.field("rules", |rules| {
-                rules.section(|rules| {
-                    for id in RuleId::ALL {
-                        rules.field(id.as_str(), |level| {
-                            let fixable = id.rule().default.is_fixable();
-                            level.one_of(
-                                RuleLevel::names(fixable),
-                                |name| RuleLevel::parse(name, fixable),
-                                |level| {
-                                    parsed.levels.insert(*id, level);
-                                },
-                            );
-                        });
-                    }
-                });
+            root.field("rules", |node| levels(node, &mut parsed.levels));
+            root.field("selectors", |node| {
+                parsed.selectors = node.list().iter().filter_map(labels::selector).collect();
             });
-            root.field("selectors", |selectors| {
-                parsed.selectors = selectors.list().iter().filter_map(labels::selector).collect();
-            });
-            root.field("migrationLabels", |node| {
-                node.section(|node| {
-                    node.field("keys", |keys| parsed.migration_labels.keys = keys.strings(labels::KEY, labels::is_key));
-                    node.field("words", |words| {
-                        parsed.migration_labels.words =
-                            words.strings("a word of lower-case letters and digits", is_word);
-                    });
-                });
-            });
-            root.field("events", |node| {
-                node.section(|node| {
-                    node.field("complete", |complete| complete.boolean(|value| parsed.events.complete = value));
-                });
-            });
-            root.field("deletePolicy", |node| delete_policy(node, |policy| parsed.delete_policy = policy));
-            root.field("weights", |node| {
-                node.section(|node| {
-                    node.field("job", |weight| weight.integer(|value| parsed.weights.job = value));
-                    node.field("serviceAccount", |weight| {
-                        weight.integer(|value| parsed.weights.service_account = value);
-                    });
-                    node.field("mode", |mode| {
-                        mode.one_of("keep or enforce", WeightMode::parse, |value| parsed.weights.mode = value);
-                    });
-                });
-            });
-            root.field("jobTtlSeconds", |ttl| ttl.seconds(|value| parsed.job_ttl_seconds = value));
-            root.field("mutate", |mutate| mutate.boolean(|value| parsed.mutate = value));
-            root.field("namespaces", |node| {
-                node.section(|node| {
-                    node.field("ignore", |names| {
-                        parsed.namespaces.ignore =
-                            names.strings("a namespace's name", labels::is_dns_label).into_iter().collect();
-                    });
-                });
-            });
+            root.field("migrationLabels", |node| migration_labels(node, &mut parsed.migration_labels));
+            root.field("events", |node| events(node, &mut parsed.events));
+            root.field("deletePolicy", |node| delete_policy(node, &mut parsed.delete_policy));
+            root.field("weights", |node| weights(node, &mut parsed.weights));
+            root.field("jobTtlSeconds", |node| node.seconds(|value| parsed.job_ttl_seconds = value));
+            root.field("mutate", |node| node.boolean(|value| parsed.mutate = value));
+            root.field("namespaces", |node| namespaces(node, &mut parsed.namespaces));
         });
         reader.finish().map(|()| parsed)
     }
@@ -169,16 +125,66 @@ impl WeightMode {
     }
 }
 
-fn delete_policy(node: &Node<'_>, set: impl FnOnce(DeletePolicies)) {
+fn levels(node: &Node<'_>, levels: &mut BTreeMap<RuleId, RuleLevel>) {
+    node.section(|section| {
+        for id in RuleId::ALL {
+            let default = id.rule().default;
+            section.field(id.as_str(), |level| {
+                let expected = any_of(default.names());
+                level.one_of(&expected, |name| default.parse(name), |level| _ = levels.insert(*id, level));
+            });
+        }
+    });
+}
+
+fn migration_labels(node: &Node<'_>, labels: &mut MigrationLabels) {
+    node.section(|section| {
+        section.field("keys", |keys| labels.keys = keys.strings(labels::KEY, labels::is_key));
+        section.field("words", |words| {
+            labels.words = words.strings("a word of lower-case letters and digits", is_word);
+        });
+    });
+}
+
+fn events(node: &Node<'_>, events: &mut Events) {
+    node.section(|section| {
+        section.field("complete", |complete| complete.boolean(|value| events.complete = value));
+    });
+}
+
+fn delete_policy(node: &Node<'_>, policies: &mut DeletePolicies) {
+    let names: Vec<_> = DeletePolicy::ALL.iter().map(|policy| policy.as_str()).collect();
     let parse = |value: &str| {
         let policies = DeletePolicies::parse(value);
         spelled(value, &policies).then_some(policies)
     };
-    node.one_of(
-        "before-hook-creation, hook-succeeded or hook-failed, or several of them separated by commas",
-        parse,
-        set,
-    );
+    let expected = format!("{}, or several of them separated by commas", any_of(&names));
+    node.one_of(&expected, parse, |value| *policies = value);
+}
+
+fn weights(node: &Node<'_>, weights: &mut Weights) {
+    node.section(|section| {
+        section.field("job", |weight| weight.integer(|value| weights.job = value));
+        section.field("serviceAccount", |weight| weight.integer(|value| weights.service_account = value));
+        section.field("mode", |mode| mode.one_of("keep or enforce", WeightMode::parse, |value| weights.mode = value));
+    });
+}
+
+fn namespaces(node: &Node<'_>, namespaces: &mut Namespaces) {
+    node.section(|section| {
+        section.field("ignore", |names| {
+            namespaces.ignore = names.strings("a namespace's name", labels::is_dns_label).into_iter().collect();
+        });
+    });
+}
+
+/// "a, b or c"
+fn any_of(words: &[&str]) -> String {
+    match words.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
 }
 
 fn is_word(word: &str) -> bool {
@@ -190,7 +196,7 @@ mod tests {
     use serde_json::json;
 
     use super::Settings;
-    use crate::rules::{RuleId, RuleLevel};
+    use crate::rules::RuleId;
     use crate::testing::test;
 
     #[test]
@@ -204,11 +210,10 @@ mod tests {
     fn every_rule_takes_every_level_it_knows() {
         for id in RuleId::ALL {
             for level in ["off", "warn", "deny", "fix"] {
-                let fixable = id.rule().default.is_fixable();
                 let parsed = Settings::parse(&json!({"rules": {id.as_str(): level}}));
-                assert_eq!(parsed.is_ok(), fixable || level != "fix", "{id}: {level}");
+                assert_eq!(parsed.is_ok(), id.rule().default.names().contains(&level), "{id}: {level}");
                 if let Ok(settings) = parsed {
-                    assert_eq!(settings.level(*id), RuleLevel::parse(level, fixable).unwrap());
+                    assert_eq!(settings.level(*id).as_str(), level);
                 }
             }
         }

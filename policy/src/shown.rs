@@ -7,7 +7,7 @@ const LONGEST: usize = 120;
 
 /// A foreign string without control characters (they could forge lines on a terminal), cut where it is long.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Shown<'a>(pub(crate) &'a str);
+pub struct Shown<'a>(pub &'a str);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
