@@ -35,5 +35,5 @@ pub fn page(id: RuleId) -> String {
 /// A rule's page without its head, as its file has it.
 pub fn body(id: RuleId) -> String {
     // A captured doc comment keeps the space after its slashes.
-    id.rule().docs.lines().map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line))).collect()
+    id.rule().docs.replace("\n ", "\n").trim_start().to_owned()
 }

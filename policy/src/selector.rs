@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
 use crate::identity::Identity;
-use crate::object::Object;
+use crate::object::{Kind, Object};
 use crate::settings::Settings;
 
 /// The label that selects an object ("true") or switches the policy off for it ("false").
@@ -11,7 +11,8 @@ pub(crate) const MIGRATION_LABEL: &str = "stable-hooks/migration";
 
 /// Whether this state of an object is a migration.
 pub(crate) fn selects(settings: &Settings, object: &Object, identity: &Identity<'_>) -> bool {
-    if object.label(MIGRATION_LABEL) == Some("false") || object.has_controller() {
+    let is_spawned_job = object.kind() == Kind::Job && object.has_controller();
+    if object.label(MIGRATION_LABEL) == Some("false") || is_spawned_job {
         return false;
     }
     if matches!(identity, Identity::Hook(hook) if hook.is_test_or_delete_only()) {

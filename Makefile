@@ -1,0 +1,60 @@
+# Verbs only; CI calls the same ones. `make help` lists them.
+.DEFAULT_GOAL := help
+.PHONY: help setup try test test-wasm lint docs e2e bench ci
+
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stable-hooks
+SOURCES := Cargo.toml Cargo.lock policy/Cargo.toml policy/wasm-cargo $(shell find policy/src -name '*.rs')
+BINDGEN := $(shell sed -n '/^name = "wasm-bindgen"$$/{n;s/.*"\(.*\)"/\1/p}' Cargo.lock)
+RUNNER := $(CACHE)/wasm-bindgen-$(BINDGEN)/bin/wasm-bindgen-test-runner
+MOST_BYTES := 550000
+
+help: ## what there is
+	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
+
+setup: ## install what the build needs beyond Rust
+	policy/wasm-cargo setup
+
+try: annotated-policy.wasm ## watch the wasm judge requests that a real API server sent
+	cargo run -q -- review --policy annotated-policy.wasm --settings examples/settings.yaml examples/*.json || [ $$? = 1 ]
+
+test: annotated-policy.wasm test-wasm ## every test
+	cargo test --workspace
+
+test-wasm: ## the core's tests as wasm in Node
+ifneq ($(shell command -v node),)
+test-wasm: setup $(RUNNER)
+	CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER=$(RUNNER) policy/wasm-cargo test -p stable-hooks-policy --lib
+else ifeq ($(CI),)
+	@echo "SKIPPED: test-wasm needs Node, which is not on the PATH" >&2
+else
+	@echo "test-wasm needs Node, and in CI it is not skipped" >&2; exit 1
+endif
+
+$(RUNNER):
+	cargo install wasm-bindgen-cli --version $(BINDGEN) --root $(CACHE)/wasm-bindgen-$(BINDGEN)
+
+lint: ## formatting and lints
+	cargo fmt --all --check
+	rustfmt --check --edition 2024 $(shell find policy/src/rules -name '*.rs')
+	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items -q
+
+policy.wasm: $(SOURCES) | setup ## the policy as wasm
+	policy/wasm-cargo build --profile wasm -p stable-hooks-policy
+	cp target/wasm/wasm32-unknown-unknown/wasm/stable_hooks_policy.wasm $@
+
+annotated-policy.wasm: policy.wasm policy/metadata.yml ## the policy as wasm with the metadata that policy-server requires
+	@if command -v kwctl >/dev/null; then kwctl annotate policy.wasm -m policy/metadata.yml -u README.md -o $@; \
+	else cargo run -q --example annotate -- policy.wasm policy/metadata.yml $@; fi
+	@bytes=$$(wc -c <$@); echo "$@: $$bytes bytes, at most $(MOST_BYTES)"; [ $$bytes -le $(MOST_BYTES) ] || { rm $@; exit 1; }
+
+docs: annotated-policy.wasm ## rewrite what is generated from the code
+	BLESS=1 cargo test -q --test it -- docs fuel
+
+e2e: annotated-policy.wasm ## the annotated wasm under the real kwctl
+	bats e2e
+
+bench: annotated-policy.wasm ## costs in wasmtime fuel, bytes and ratios
+	cargo bench
+
+ci: lint test ## what CI runs

@@ -1,0 +1,171 @@
+//! Arguments, resolved once, and the exit code: 0 nothing denied, 1 something denied, 2 could not judge.
+
+mod explain;
+mod review;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anstream::{AutoStream, ColorChoice};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde_json::Value;
+
+use crate::cluster::ClusterView;
+use crate::engine::{Engine, Native, check_settings};
+use crate::host::{DEFAULT_TIMEOUT, Policy};
+use crate::input;
+
+/// Keeps database-migration Jobs and their `ServiceAccounts` stable across installs, upgrades and syncs.
+#[derive(Debug, Parser)]
+#[command(name = "stable-hooks", version, arg_required_else_help = true, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Review(review::Arguments),
+    Explain(explain::Arguments),
+}
+
+/// What the verbs share about how they write.
+#[derive(Debug, Args)]
+struct OutputArguments {
+    /// How to write the result
+    #[arg(short, long, value_enum, default_value_t = Format::Human)]
+    output: Format,
+    /// When to use colour
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    color: Color,
+    /// Write no result, only errors; the exit code tells
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Human,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+/// What the verbs share about who judges.
+#[derive(Debug, Args)]
+struct PolicyArguments {
+    /// The policy's settings, YAML or JSON
+    #[arg(long, value_name = "FILE")]
+    settings: Option<PathBuf>,
+    /// Run this policy file in the embedded wasmtime instead of the built-in core
+    #[arg(long, value_name = "FILE.wasm")]
+    policy: Option<PathBuf>,
+    /// What the cluster holds: a List as `kubectl get … -o json` prints it
+    #[arg(long, value_name = "FILE")]
+    cluster: Option<PathBuf>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    NothingDenied,
+    Denied,
+    CouldNotJudge,
+}
+
+/// Why a run cannot even begin, in words for the user.
+#[derive(Debug)]
+struct Failure(String);
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        Self::from(outcome as u8)
+    }
+}
+
+impl OutputArguments {
+    /// Standard output, coloured as the user and the terminal want it.
+    fn stdout(&self) -> AutoStream<io::StdoutLock<'static>> {
+        let choice = match self.color {
+            Color::Auto => ColorChoice::Auto,
+            Color::Always => ColorChoice::Always,
+            Color::Never => ColorChoice::Never,
+        };
+        AutoStream::new(io::stdout().lock(), choice)
+    }
+}
+
+impl PolicyArguments {
+    /// The engine and the settings, both checked.
+    fn resolve(&self) -> Result<(Box<dyn Engine>, Value), Failure> {
+        let settings = self.settings.as_ref().map(read_value).transpose()?.unwrap_or_default();
+        let cluster = match &self.cluster {
+            Some(path) => {
+                let objects = read_value(path)?;
+                ClusterView::from_value(objects).map_err(|error| Failure(format!("{}: {error}", path.display())))?
+            }
+            None => ClusterView::default(),
+        };
+        let engine: Box<dyn Engine> = match &self.policy {
+            Some(path) => {
+                let policy = Policy::load(path, Arc::new(cluster), DEFAULT_TIMEOUT);
+                Box::new(policy.map_err(|error| Failure(error.to_string()))?)
+            }
+            None => Box::new(Native),
+        };
+        check_settings(engine.as_ref(), &settings).map_err(|error| Failure(error.to_string()))?;
+        Ok((engine, settings))
+    }
+}
+
+fn read_value(path: &PathBuf) -> Result<Value, Failure> {
+    let bytes = std::fs::read(path).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
+    input::value(&bytes).map_err(|error| Failure(format!("{}:{}: {}", path.display(), error.line, error.reason)))
+}
+
+/// Runs the program.
+pub fn main() -> ExitCode {
+    let result = match Cli::parse().verb {
+        Verb::Review(arguments) => review::run(&arguments),
+        Verb::Explain(arguments) => explain::run(&arguments),
+    };
+    match result {
+        Ok(outcome) => outcome.into(),
+        Err(Failure(reason)) => {
+            complain(&reason);
+            Outcome::CouldNotJudge.into()
+        }
+    }
+}
+
+/// Tells on standard error what could not be done; nobody is left to tell when that fails.
+fn complain(reason: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "error: {reason}");
+}
+
+/// A reader that closed the pipe has seen enough; everything else is worth telling.
+fn written(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure(format!("cannot write the result: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,79 @@
+//! `explain`: what a rule does and why.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use serde::Serialize;
+use stable_hooks_policy::{RuleId, docs};
+
+use super::{Failure, Format, Outcome, OutputArguments, written};
+
+/// Shows a rule's page, or lists the rules
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  stable-hooks explain\n  stable-hooks explain hook-events")]
+pub(super) struct Arguments {
+    /// The rule's name
+    #[arg(value_name = "RULE")]
+    rule: Option<String>,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+#[derive(Serialize)]
+struct Page {
+    rule: &'static str,
+    default: &'static str,
+    levels: Vec<&'static str>,
+    summary: &'static str,
+    documentation: String,
+}
+
+#[derive(Serialize)]
+struct Pages {
+    version: u8,
+    rules: Vec<Page>,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let rules = match &arguments.rule {
+        Some(name) => vec![find(name)?],
+        None => RuleId::ALL.to_vec(),
+    };
+    if !arguments.output.quiet {
+        let mut stdout = arguments.output.stdout();
+        written(match arguments.output.output {
+            Format::Json => write_json(&mut stdout, &rules),
+            Format::Human if arguments.rule.is_some() => {
+                rules.iter().try_for_each(|rule| stdout.write_all(docs::page(*rule).as_bytes()))
+            }
+            Format::Human => write_list(&mut stdout, &rules),
+        })?;
+    }
+    Ok(Outcome::NothingDenied)
+}
+
+fn find(name: &str) -> Result<RuleId, Failure> {
+    name.parse().map_err(|()| {
+        let known: Vec<_> = RuleId::ALL.iter().map(|rule| rule.as_str()).collect();
+        Failure(format!("there is no rule `{name}`; the rules are {}", known.join(", ")))
+    })
+}
+
+fn write_list(out: &mut impl Write, rules: &[RuleId]) -> io::Result<()> {
+    for rule in rules {
+        writeln!(out, "{rule:<24}{:<6}{}", rule.rule().default.as_str(), rule.rule().summary)?;
+    }
+    writeln!(out, "\nstable-hooks explain RULE shows a rule's page.")
+}
+
+fn write_json(out: &mut impl Write, rules: &[RuleId]) -> io::Result<()> {
+    let pages = rules.iter().map(|rule| Page {
+        rule: rule.as_str(),
+        default: rule.rule().default.as_str(),
+        levels: rule.rule().default.names().to_vec(),
+        summary: rule.rule().summary,
+        documentation: docs::body(*rule),
+    });
+    serde_json::to_writer_pretty(&mut *out, &Pages { version: 1, rules: pages.collect() })?;
+    writeln!(out)
+}

@@ -1,0 +1,241 @@
+//! What a policy may ask about the cluster, answered from a file instead of an API server.
+//!
+//! Requests, answers and error texts are those of Kubewarden's host capabilities (`kubernetes`).
+
+mod mask;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use thiserror::Error;
+
+use crate::metadata::ContextAwareResource;
+use mask::Mask;
+
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// The objects of a cluster; the default is no cluster at all, which is not an empty one.
+#[derive(Debug, Clone, Default)]
+pub struct ClusterView {
+    kinds: Option<BTreeMap<Kind, Objects>>,
+}
+
+/// `apiVersion` and `kind`.
+type Kind = (String, String);
+/// By namespace (empty for cluster-wide objects) and name, which is also the order of a list.
+type Objects = BTreeMap<(String, String), Value>;
+
+#[derive(Debug, PartialEq, Eq, Error)]
+pub enum ClusterError {
+    #[error("entry {position} is not a Kubernetes object; expected the output of `kubectl get ... -o json`")]
+    NotAnObject { position: usize },
+    #[error("object {position} has no `{field}`; expected the output of `kubectl get ... -o json`")]
+    Missing { position: usize, field: &'static str },
+    #[error("object {position} is {kind} `{name}` of namespace `{namespace}` again, with other content")]
+    Conflict { position: usize, kind: String, namespace: String, name: String },
+}
+
+impl ClusterView {
+    /// Takes a `List`, a JSON array of objects or lists, or one object.
+    ///
+    /// # Errors
+    ///
+    /// When an entry is no Kubernetes object, or two entries contradict each other.
+    pub fn from_value(value: Value) -> Result<Self, ClusterError> {
+        let mut kinds = BTreeMap::<Kind, Objects>::new();
+        for (position, object) in (1..).zip(flatten(value)) {
+            if !object.is_object() {
+                return Err(ClusterError::NotAnObject { position });
+            }
+            let text = |pointer| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+            let need = |pointer, field| text(pointer).ok_or(ClusterError::Missing { position, field });
+            let kind = (need("/apiVersion", "apiVersion")?, need("/kind", "kind")?);
+            let name = need("/metadata/name", "metadata.name")?;
+            let place = (text("/metadata/namespace").unwrap_or_default(), name);
+
+            let objects = kinds.entry(kind.clone()).or_default();
+            // Two overlapping `kubectl get` calls are fine as long as they agree.
+            if objects.get(&place).is_some_and(|known| *known != object) {
+                let (namespace, name) = place;
+                let kind = format!("{}/{}", kind.0, kind.1);
+                return Err(ClusterError::Conflict { position, kind, namespace, name });
+            }
+            objects.insert(place, object);
+        }
+        Ok(Self { kinds: Some(kinds) })
+    }
+
+    /// Answers the host call `kubewarden/kubernetes/<operation>` of a policy that may see `granted`.
+    ///
+    /// # Errors
+    ///
+    /// The text that Kubewarden would hand to the policy.
+    pub fn answer(&self, operation: &str, payload: &[u8], granted: &[ContextAwareResource]) -> Result<Vec<u8>, String> {
+        let answer = match operation {
+            "get_resource" => {
+                let query: Get = parse(payload)?;
+                check_grant(granted, &query.api_version, &query.kind)?;
+                self.get(&query)
+            }
+            "list_resources_by_namespace" => {
+                let query: ListByNamespace = parse(payload)?;
+                check_grant(granted, &query.list.api_version, &query.list.kind)?;
+                self.list(&query.list, Some(&query.namespace))
+            }
+            "list_resources_all" => {
+                let query: List = parse(payload)?;
+                check_grant(granted, &query.api_version, &query.kind)?;
+                self.list(&query, None)
+            }
+            "can_i" => self.kinds().and_then(|_| Err(unanswerable("`can_i`"))),
+            _ => return Err(format!("unknown operation: {operation}")),
+        };
+        answer
+            .map(|answer| answer.to_string().into_bytes())
+            .map_err(|reason| format!("Callback evaluation failure: {reason}"))
+    }
+
+    fn get(&self, query: &Get) -> Result<Value, String> {
+        let Get { api_version, kind, name, namespace, .. } = query;
+        let objects = self.objects(api_version, kind)?;
+        let namespace_of_key = match namespace {
+            Some(namespace) if is_namespaced(objects) => namespace.as_str(),
+            None if is_namespaced(objects) => {
+                return Err(format!("Resource {api_version}/{kind} is namespaced, but no namespace was provided"));
+            }
+            // Kubernetes ignores the namespace of a cluster-wide kind.
+            _ => "",
+        };
+        let found = objects.and_then(|objects| objects.get(&(namespace_of_key.to_owned(), name.to_owned())));
+        let mut object = found.cloned().ok_or_else(|| {
+            format!("Cannot find {api_version}/{kind} named '{name}' inside of namespace '{namespace:?}'")
+        })?;
+        Mask::new(query.field_masks.iter().flatten()).prune_object(&mut object);
+        Ok(object)
+    }
+
+    fn list(&self, query: &List, namespace: Option<&str>) -> Result<Value, String> {
+        let List { api_version, kind, .. } = query;
+        let objects = self.objects(api_version, kind)?;
+        if namespace.is_some() && objects.is_some() && !is_namespaced(objects) {
+            return Err(format!(
+                "resource {api_version}/{kind} is cluster wide. Cannot search for it inside of a namespace"
+            ));
+        }
+        if has_text(query.label_selector.as_ref()) {
+            return Err(unanswerable("a list with a `label_selector`"));
+        }
+        if has_text(query.field_selector.as_ref()) {
+            return Err(unanswerable("a list with a `field_selector`"));
+        }
+        let mask = Mask::new(query.field_masks.iter().flatten());
+        let items: Vec<Value> = objects
+            .into_iter()
+            .flatten()
+            .filter(|((place, _), _)| namespace.is_none_or(|namespace| namespace == place))
+            .map(|(_, object)| {
+                let mut item = object.clone();
+                forget_bookkeeping(&mut item);
+                mask.prune_object(&mut item);
+                item
+            })
+            .collect();
+        Ok(json!({
+            "apiVersion": api_version,
+            "kind": format!("{kind}List"),
+            "metadata": {},
+            "items": items,
+        }))
+    }
+
+    fn objects(&self, api_version: &str, kind: &str) -> Result<Option<&Objects>, String> {
+        let kind = (api_version.to_owned(), kind.to_owned());
+        Ok(self.kinds()?.get(&kind))
+    }
+
+    fn kinds(&self) -> Result<&BTreeMap<Kind, Objects>, String> {
+        self.kinds.as_ref().ok_or_else(|| "kube::Client was not initialized properly".to_owned())
+    }
+}
+
+#[derive(Deserialize)]
+struct Get {
+    api_version: String,
+    kind: String,
+    name: String,
+    namespace: Option<String>,
+    #[expect(dead_code, reason = "a file needs no cache, but Kubewarden refuses a call without this key")]
+    disable_cache: bool,
+    field_masks: Option<BTreeSet<String>>,
+}
+
+#[derive(Deserialize)]
+struct List {
+    api_version: String,
+    kind: String,
+    label_selector: Option<String>,
+    field_selector: Option<String>,
+    field_masks: Option<BTreeSet<String>>,
+}
+
+#[derive(Deserialize)]
+struct ListByNamespace {
+    namespace: String,
+    #[serde(flatten)]
+    list: List,
+}
+
+fn parse<Query: DeserializeOwned>(payload: &[u8]) -> Result<Query, String> {
+    serde_json::from_slice(payload).map_err(|error| error.to_string())
+}
+
+fn check_grant(granted: &[ContextAwareResource], api_version: &str, kind: &str) -> Result<(), String> {
+    if granted.iter().any(|resource| resource.api_version == api_version && resource.kind == kind) {
+        return Ok(());
+    }
+    Err(format!(
+        "Policy has not been granted access to Kubernetes {api_version}/{kind} resources. \
+         The violation has been reported."
+    ))
+}
+
+fn unanswerable(question: &str) -> String {
+    format!("a cluster file cannot answer {question}; only a real cluster can")
+}
+
+fn has_text(selector: Option<&String>) -> bool {
+    selector.is_some_and(|selector| !selector.is_empty())
+}
+
+fn is_namespaced(objects: Option<&Objects>) -> bool {
+    objects.is_some_and(|objects| objects.keys().any(|(namespace, _)| !namespace.is_empty()))
+}
+
+fn flatten(value: Value) -> Vec<Value> {
+    match value {
+        Value::Array(entries) => entries.into_iter().flat_map(flatten).collect(),
+        Value::Object(mut list) if is_list(&list) => list.remove("items").map(flatten).unwrap_or_default(),
+        object => vec![object],
+    }
+}
+
+fn is_list(object: &Map<String, Value>) -> bool {
+    let kind = object.get("kind").and_then(Value::as_str);
+    kind.is_some_and(|kind| kind.ends_with("List")) && object.get("items").is_some_and(Value::is_array)
+}
+
+/// Kubewarden empties these two in lists to save memory, and leaves the empty fields behind.
+fn forget_bookkeeping(item: &mut Value) {
+    let Some(Value::Object(metadata)) = item.get_mut("metadata") else {
+        return;
+    };
+    metadata.insert("managedFields".to_owned(), json!([]));
+    if let Value::Object(annotations) = metadata.entry("annotations").or_insert_with(|| json!({})) {
+        annotations.remove(LAST_APPLIED);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,233 @@
+//! Runs a policy file as policy-server does: compiled once, a fresh instance for every call.
+
+mod clock;
+
+use std::fs;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use thiserror::Error;
+use wapc::WapcHost;
+use wasmtime_provider::wasmtime::{self, Config, Engine, ExternType, Module};
+use wasmtime_provider::{EpochDeadlines, WasmtimeEngineProviderBuilder, WasmtimeEngineProviderPre};
+
+use crate::cluster::ClusterView;
+use crate::metadata::{self, ContextAwareResource, Metadata, MetadataError};
+
+/// The time limit of policy-server when nobody sets another one.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2);
+
+const EXECUTION_MODE: &str = "kubewarden-wapc";
+/// The provider reports an expired deadline as text only; policy-server looks for the same words.
+const DEADLINE_EXCEEDED: &str = "interrupted, execution deadline exceeded";
+/// How the provider reports that the guest trapped, followed by addresses inside of the guest.
+const BACKTRACE: &str = "error while executing at wasm backtrace";
+
+/// A compiled policy.
+pub struct Policy {
+    compiled: WasmtimeEngineProviderPre,
+    metadata: Option<Metadata>,
+    lookups: Arc<Lookups>,
+    timeout: Duration,
+}
+
+/// What a call may ask about the cluster.
+struct Lookups {
+    cluster: Arc<ClusterView>,
+    granted: Vec<ContextAwareResource>,
+}
+
+/// Why a file cannot be used as a policy.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    #[error("cannot read policy `{}`: {reason}", path.display())]
+    Read { path: PathBuf, reason: io::Error },
+    #[error("cannot load policy `{}`: {reason}", path.display())]
+    Unusable { path: PathBuf, reason: PolicyError },
+}
+
+/// Why bytes cannot be used as a policy.
+#[derive(Debug, Error)]
+pub enum PolicyError {
+    #[error(transparent)]
+    Metadata(#[from] MetadataError),
+    #[error("execution mode `{0}` is not supported, only `{EXECUTION_MODE}` is")]
+    ExecutionMode(String),
+    #[error("the module does not compile: {0:#}")]
+    Compile(wasmtime::Error),
+    #[error("the module does not export the function `__guest_call`, so it is no waPC policy")]
+    NoGuestCall,
+    #[error("the module needs something that a policy host does not offer: {0}")]
+    Import(wasmtime_provider::errors::Error),
+    #[error("cannot start the clock that enforces the time limit: {0}")]
+    Clock(io::Error),
+}
+
+/// Why a policy gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CallError {
+    #[error("the policy was stopped, it did not answer within {0:?}")]
+    TimedOut(Duration),
+    #[error("the policy reported an error: {0}")]
+    Guest(String),
+    #[error("the policy crashed (WebAssembly trap)")]
+    Trap,
+}
+
+impl Policy {
+    /// Reads and compiles a policy file.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read or is not a policy that this host can run.
+    pub fn load(path: &Path, cluster: Arc<ClusterView>, timeout: Duration) -> Result<Self, LoadError> {
+        let bytes = fs::read(path).map_err(|reason| LoadError::Read { path: path.into(), reason })?;
+        Self::from_bytes(&bytes, cluster, timeout).map_err(|reason| LoadError::Unusable { path: path.into(), reason })
+    }
+
+    /// Compiles a policy.
+    ///
+    /// # Errors
+    ///
+    /// When the bytes are not a policy that this host can run.
+    pub fn from_bytes(bytes: &[u8], cluster: Arc<ClusterView>, timeout: Duration) -> Result<Self, PolicyError> {
+        let metadata = metadata::read(bytes)?;
+        if let Some(mode) = metadata.as_ref().and_then(|metadata| metadata.execution_mode.as_deref())
+            && mode != EXECUTION_MODE
+        {
+            return Err(PolicyError::ExecutionMode(mode.to_owned()));
+        }
+        let compiled = compile(bytes)?;
+        let granted = metadata.iter().flat_map(|metadata| metadata.context_aware_resources.clone()).collect();
+        let lookups = Arc::new(Lookups { cluster, granted });
+        Ok(Self { compiled, metadata, lookups, timeout })
+    }
+
+    /// What the policy says about itself, if it has been annotated.
+    #[must_use]
+    pub fn metadata(&self) -> Option<&Metadata> {
+        self.metadata.as_ref()
+    }
+
+    /// Answers `{"request": .., "settings": ..}` with the guest's `ValidationResponse`.
+    ///
+    /// # Errors
+    ///
+    /// When the guest reports an error, traps or takes too long.
+    pub fn validate(&self, payload: &[u8]) -> Result<Vec<u8>, CallError> {
+        self.call("validate", payload, Some(Arc::clone(&self.lookups)))
+    }
+
+    /// Answers settings with the guest's `SettingsValidationResponse`.
+    ///
+    /// # Errors
+    ///
+    /// When the guest reports an error, traps or takes too long.
+    pub fn validate_settings(&self, settings: &[u8]) -> Result<Vec<u8>, CallError> {
+        self.call("validate_settings", settings, None)
+    }
+
+    /// The version of the protocol that the guest speaks, as JSON: `"v1"`.
+    ///
+    /// # Errors
+    ///
+    /// When the guest reports an error, traps or takes too long.
+    pub fn protocol_version(&self) -> Result<Vec<u8>, CallError> {
+        self.call("protocol_version", &[], None)
+    }
+
+    fn call(&self, operation: &str, payload: &[u8], lookups: Option<Arc<Lookups>>) -> Result<Vec<u8>, CallError> {
+        // The provider's host functions panic when the guest hands them a pointer outside of its memory.
+        catch_unwind(AssertUnwindSafe(|| self.run(operation, payload, lookups))).unwrap_or(Err(CallError::Trap))
+    }
+
+    fn run(&self, operation: &str, payload: &[u8], lookups: Option<Arc<Lookups>>) -> Result<Vec<u8>, CallError> {
+        let ticks = clock::ticks(self.timeout);
+        let deadlines = EpochDeadlines { wapc_init: ticks, wapc_func: ticks };
+        let instance = self.compiled.rehydrate(Some(deadlines)).map_err(|_| CallError::Trap)?;
+        let callback = move |_id: u64, binding: &str, namespace: &str, operation: &str, payload: &[u8]| {
+            host_call(lookups.as_deref(), binding, namespace, operation, payload).map_err(Into::into)
+        };
+        WapcHost::new(Box::new(instance), Some(Box::new(callback)))
+            .and_then(|guest| guest.call(operation, payload))
+            .map_err(|error| self.explain(error))
+    }
+
+    fn explain(&self, error: wapc::errors::Error) -> CallError {
+        match error {
+            wapc::errors::Error::InitFailed(text) | wapc::errors::Error::GuestCallFailure(text)
+                if text.ends_with(DEADLINE_EXCEEDED) =>
+            {
+                CallError::TimedOut(self.timeout)
+            }
+            wapc::errors::Error::GuestCallFailure(text) if !text.starts_with(BACKTRACE) => CallError::Guest(text),
+            _ => CallError::Trap,
+        }
+    }
+}
+
+/// The RFC 6902 patch that policy-server makes of the object that a policy returned.
+#[must_use]
+pub fn patch(object: &Value, mutated: &Value) -> json_patch::Patch {
+    json_patch::diff(object, mutated)
+}
+
+fn compile(bytes: &[u8]) -> Result<WasmtimeEngineProviderPre, PolicyError> {
+    let mut config = Config::new();
+    config.epoch_interruption(true);
+    let engine = Engine::new(&config).map_err(PolicyError::Compile)?;
+    let module = Module::new(&engine, bytes).map_err(PolicyError::Compile)?;
+    let guest_call = module.get_export("__guest_call");
+    if !guest_call.is_some_and(|export| is_guest_call(&export)) {
+        return Err(PolicyError::NoGuestCall);
+    }
+    clock::start(&engine).map_err(PolicyError::Clock)?;
+    WasmtimeEngineProviderBuilder::new().engine(engine).module(module).build_pre().map_err(PolicyError::Import)
+}
+
+/// `(operation length, payload length) -> 1 for success`.
+fn is_guest_call(export: &ExternType) -> bool {
+    let ExternType::Func(function) = export else {
+        return false;
+    };
+    let (params, results) = (function.params(), function.results());
+    params.len() == 2 && results.len() == 1 && params.chain(results).all(|value| value.is_i32())
+}
+
+fn host_call(
+    lookups: Option<&Lookups>,
+    binding: &str,
+    namespace: &str,
+    operation: &str,
+    payload: &[u8],
+) -> Result<Vec<u8>, String> {
+    match (binding, namespace, operation, lookups) {
+        ("kubewarden", "tracing", "log", _) => Ok(Vec::new()),
+        ("kubewarden", "tracing", ..) => Err(format!("unknown operation: {operation}")),
+        ("kubewarden", "kubernetes", _, Some(lookups)) => lookups.cluster.answer(operation, payload, &lookups.granted),
+        // policy-server answers no lookups yet while it checks settings.
+        ("kubewarden", "kubernetes", _, None) => {
+            Err("Cannot process Wasm guest request: callback channel not provided".to_owned())
+        }
+        ("kubewarden", ..) => Err(format!(
+            "Policy has not been granted access to the '{namespace}/{operation}' host capability. \
+             The violation has been reported."
+        )),
+        _ => Err(format!("unknown binding: {binding}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_can_be_shared_between_threads() {
+        fn needs<T: Send + Sync>() {}
+        needs::<Policy>();
+    }
+}

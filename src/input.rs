@@ -1,0 +1,176 @@
+//! What a file holds: reviews, requests and Kubernetes manifests, as YAML, JSON, lists of them, or one JSON object a line.
+//!
+//! [`documents`] reads a file one document at a time; a broken one does not stop those after it.
+
+mod error;
+mod json;
+mod request;
+mod scalar;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod yaml;
+
+use std::vec;
+
+use serde_json::Value;
+
+pub use error::{InputError, Reason};
+pub use request::request_of;
+use stream::Values;
+
+/// An object in a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document {
+    /// The running number of the object in the file, from 1. Broken documents count, empty ones and lists do not.
+    pub number: usize,
+    /// Where it starts, from 1. For an item of a list, where the list starts.
+    pub line: usize,
+    pub content: Content,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// An `AdmissionRequest`, taken out of its `AdmissionReview` where it was in one.
+    Request(Value),
+    /// A Kubernetes object.
+    Manifest(Value),
+}
+
+/// Reads the objects of a file.
+#[must_use]
+pub fn documents(file: &[u8]) -> Documents<'_> {
+    Documents { values: Values::new(file), lists: Vec::new(), count: 0 }
+}
+
+/// Reads a file that holds one YAML or JSON document. An empty one is `Null`.
+///
+/// # Errors
+///
+/// If the document is malformed or another one follows.
+pub fn value(file: &[u8]) -> Result<Value, InputError> {
+    let mut values = Values::new(file);
+    let Some(first) = values.next() else {
+        return Ok(Value::Null);
+    };
+    let (_, value) = first?;
+    match values.next() {
+        None => Ok(value),
+        Some(second) => Err(InputError { line: second?.0, reason: Reason::MoreThanOne }),
+    }
+}
+
+/// The iterator of [`documents`].
+pub struct Documents<'a> {
+    values: Values<'a>,
+    /// The lists whose items are being read, the innermost last.
+    lists: Vec<List>,
+    count: usize,
+}
+
+struct List {
+    line: usize,
+    items: vec::IntoIter<Value>,
+}
+
+impl Documents<'_> {
+    fn next_value(&mut self) -> Option<Result<(usize, Value), InputError>> {
+        while let Some(list) = self.lists.last_mut() {
+            if let Some(item) = list.items.next() {
+                return Some(Ok((list.line, item)));
+            }
+            self.lists.pop();
+        }
+        self.values.next()
+    }
+}
+
+impl Iterator for Documents<'_> {
+    type Item = Result<Document, InputError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let found = self.next_value()?.and_then(|(line, value)| {
+                let shape = Shape::of(value).map_err(|reason| InputError { line, reason })?;
+                Ok((line, shape))
+            });
+            let (line, content) = match found {
+                Ok((line, Shape::List(items))) => {
+                    let items = items.into_iter();
+                    self.lists.push(List { line, items });
+                    continue;
+                }
+                Ok((line, Shape::Content(content))) => (line, content),
+                Err(error) => {
+                    self.count += 1;
+                    return Some(Err(error));
+                }
+            };
+            self.count += 1;
+            return Some(Ok(Document { number: self.count, line, content }));
+        }
+    }
+}
+
+enum Shape {
+    Content(Content),
+    List(Vec<Value>),
+}
+
+impl Shape {
+    fn of(mut value: Value) -> Result<Self, Reason> {
+        if let Value::Array(items) = value {
+            return Ok(Self::List(items));
+        }
+        if value.get("kind").is_some_and(Value::is_object) && has_text(&value, "operation") {
+            return Ok(Self::Content(Content::Request(value)));
+        }
+        let kind = match value.get("kind") {
+            Some(Value::String(kind)) => kind.clone(),
+            _ => return Err(Reason::Unrecognized),
+        };
+        if kind == "AdmissionReview" {
+            return match value.get_mut("request").map(Value::take) {
+                Some(request @ Value::Object(_)) => Ok(Self::Content(Content::Request(request))),
+                _ if value.get("response").is_some() => Err(Reason::Response),
+                _ => Err(Reason::NoRequest),
+            };
+        }
+        // Go writes an empty list as null.
+        if let Some(item_kind) = kind.strip_suffix("List")
+            && let Some(items) = value.get_mut("items")
+            && (items.is_array() || items.is_null())
+        {
+            let mut items = match items.take() {
+                Value::Array(items) => items,
+                _ => Vec::new(),
+            };
+            complete(&mut items, item_kind, value.get("apiVersion"));
+            return Ok(Self::List(items));
+        }
+        if kind.is_empty() || !has_text(&value, "apiVersion") {
+            return Err(Reason::Unrecognized);
+        }
+        Ok(Self::Content(Content::Manifest(value)))
+    }
+}
+
+fn has_text(value: &Value, field: &str) -> bool {
+    value.get(field).and_then(Value::as_str).is_some_and(|text| !text.is_empty())
+}
+
+/// The API server leaves apiVersion and kind out of the items of a list of one kind, such as a `JobList`.
+fn complete(items: &mut [Value], kind: &str, api_version: Option<&Value>) {
+    let Some(api_version) = api_version else {
+        return;
+    };
+    if kind.is_empty() {
+        return;
+    }
+    for item in items.iter_mut().filter_map(Value::as_object_mut) {
+        if !item.contains_key("kind") && !item.contains_key("apiVersion") {
+            item.insert("kind".to_owned(), kind.into());
+            item.insert("apiVersion".to_owned(), api_version.clone());
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What can be wrong with a file. The texts name a place and a kind of problem and never quote the file: it may hold Secrets.
+
+use std::borrow::Cow;
+
+use granit_parser::{ErrorKind, ScanError};
+use thiserror::Error;
+
+/// Something in a file that cannot be judged. The caller adds the file's name.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("line {line}: {reason}")]
+pub struct InputError {
+    /// Counted from 1. For an item of a list, the line where the list starts.
+    pub line: usize,
+    pub reason: Reason,
+}
+
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum Reason {
+    #[error("not UTF-8 text")]
+    Encoding,
+    #[error("UTF-16 text, which has to be saved as UTF-8")]
+    Utf16,
+    #[error("malformed JSON at column {column}: {problem}")]
+    Json { column: usize, problem: String },
+    #[error("malformed YAML at column {column}: {problem}")]
+    Yaml { column: usize, problem: Cow<'static, str> },
+    #[error("an AdmissionReview with a response and no request")]
+    Response,
+    #[error("an AdmissionReview without a request")]
+    NoRequest,
+    #[error("neither an AdmissionReview, an AdmissionRequest nor an object with apiVersion and kind")]
+    Unrecognized,
+    #[error("more than one document")]
+    MoreThanOne,
+}
+
+impl InputError {
+    /// `line` is where the parsed text starts in the file.
+    pub(super) fn json(error: &serde_json::Error, line: usize, column: usize) -> Self {
+        if error.is_eof() {
+            // The end of the file is not where the mistake is.
+            let problem = "what begins here does not end".to_owned();
+            return Self { line, reason: Reason::Json { column: column + 1, problem } };
+        }
+        // The text of a data error quotes the value; reading into `Value` makes none, but a dependency's feature could.
+        let problem = if error.is_data() {
+            "unexpected value".to_owned()
+        } else {
+            let position = format!(" at line {} column {}", error.line(), error.column());
+            let text = error.to_string();
+            text.strip_suffix(&position).map_or_else(|| "syntax error".to_owned(), str::to_owned)
+        };
+        let column = if error.line() <= 1 { column + error.column() } else { error.column() };
+        Self { line: line + error.line().saturating_sub(1), reason: Reason::Json { column, problem } }
+    }
+
+    /// `line` is where the parsed text starts in the file.
+    pub(super) fn yaml(error: &ScanError, line: usize) -> Self {
+        // These kinds carry text or a character of the file.
+        let problem = match error.kind() {
+            ErrorKind::UnexpectedCharacter { .. } => "unexpected character".into(),
+            ErrorKind::Custom(_) | ErrorKind::InputIo { .. } | ErrorKind::InputDecoding { .. } => "unreadable".into(),
+            kind => kind.to_string().into(),
+        };
+        let mark = error.marker();
+        Self { line: line + mark.line().saturating_sub(1), reason: Reason::Yaml { column: mark.col() + 1, problem } }
+    }
+}

@@ -1,0 +1,12 @@
+//! The command line of stable-hooks: the same policy that runs in the cluster, on your machine.
+//!
+//! `cli` reads arguments, `input` files, `engine` asks the policy (compiled in, or a wasm file in `host`), `report`
+//! writes. What is decided is decided in the crate `stable-hooks-policy`.
+
+pub mod cli;
+pub mod cluster;
+pub mod engine;
+pub mod host;
+pub mod input;
+pub mod metadata;
+mod report;

@@ -1,0 +1,113 @@
+//! What a policy says about itself: the JSON in the wasm section `io.kubewarden.metadata`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use thiserror::Error;
+use wasm_encoder::{CustomSection, Section};
+use wasmparser::{BinaryReaderError, Chunk, Parser, Payload};
+
+const SECTION: &str = "io.kubewarden.metadata";
+
+/// The part of the metadata that a host needs; keys that it does not know are ignored.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Metadata {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol_version: Option<String>,
+    pub mutating: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execution_mode: Option<String>,
+    pub context_aware_resources: Vec<ContextAwareResource>,
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// A kind of Kubernetes object that the policy may look up.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextAwareResource {
+    pub api_version: String,
+    pub kind: String,
+}
+
+#[derive(Debug, Error)]
+pub enum MetadataError {
+    #[error("not a WebAssembly module: the file does not start with the module header")]
+    NotWasm,
+    #[error(
+        "a WebAssembly component, but a policy is a core module: build it for wasm32-unknown-unknown or wasm32-wasip1"
+    )]
+    Component,
+    #[error("a damaged WebAssembly module: {0}")]
+    Malformed(#[from] BinaryReaderError),
+    #[error("the section `{SECTION}` does not hold policy metadata: {0}")]
+    Json(serde_json::Error),
+}
+
+/// The metadata of a module, or `None` when nobody has annotated it yet.
+///
+/// # Errors
+///
+/// When the bytes are no module, or when the section does not hold metadata.
+pub fn read(wasm: &[u8]) -> Result<Option<Metadata>, MetadataError> {
+    check_header(wasm)?;
+    for payload in Parser::new(0).parse_all(wasm) {
+        // The first section counts, as in Kubewarden.
+        if let Some(json) = metadata_section(&payload?) {
+            let metadata = serde_json::from_slice(json).map_err(MetadataError::Json)?;
+            return Ok(Some(metadata));
+        }
+    }
+    Ok(None)
+}
+
+/// The same module with `metadata` in place of any older one; every other byte stays as it is.
+///
+/// `metadata` is the complete JSON as `kwctl annotate` writes it, `protocolVersion` included.
+///
+/// # Errors
+///
+/// When the bytes are no module, or when `metadata` cannot be read back.
+pub fn annotate(wasm: &[u8], metadata: &Value) -> Result<Vec<u8>, MetadataError> {
+    check_header(wasm)?;
+    let mut annotated = Vec::with_capacity(wasm.len());
+    let mut parser = Parser::new(0);
+    let mut rest = wasm;
+    // At the end of its input the parser never asks for more data, it reports an error instead.
+    while let Chunk::Parsed { consumed, payload } = parser.parse(rest, true)? {
+        let (bytes, after) = rest.split_at(consumed);
+        if metadata_section(&payload).is_none() {
+            annotated.extend_from_slice(bytes);
+        }
+        if let Payload::End(_) = payload {
+            break;
+        }
+        rest = after;
+    }
+    let section = CustomSection { name: SECTION.into(), data: metadata.to_string().into_bytes().into() };
+    section.append_to(&mut annotated);
+    read(&annotated)?;
+    Ok(annotated)
+}
+
+fn metadata_section<'a>(payload: &Payload<'a>) -> Option<&'a [u8]> {
+    match payload {
+        Payload::CustomSection(section) if section.name() == SECTION => Some(section.data()),
+        _ => None,
+    }
+}
+
+// In a component the parser would also report the sections of the modules inside.
+fn check_header(wasm: &[u8]) -> Result<(), MetadataError> {
+    if Parser::is_component(wasm) {
+        Err(MetadataError::Component)
+    } else if Parser::is_core_wasm(wasm) {
+        Ok(())
+    } else {
+        Err(MetadataError::NotWasm)
+    }
+}
+
+#[cfg(test)]
+mod tests;

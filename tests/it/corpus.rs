@@ -1,0 +1,116 @@
+//! Requests that a real API server recorded while Helm 3, Helm 4 and Argo CD ran, and minimal charts after real ones.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use serde_json::{Value, json};
+use stable_hooks::engine::Answer;
+use stable_hooks::input::{Content, documents, request_of};
+
+use crate::cases::{patched_twice_is_patched_once, reported};
+use crate::engines::{ask, files, relative};
+
+const RECORDINGS: &str = "tests/corpus/admission/";
+
+/// Argo CD's recordings carry no migration label: everything is selected there.
+fn settings(path: &str) -> Value {
+    if path.contains("/argocd/") { json!({"selectors": [{}]}) } else { json!({}) }
+}
+
+fn recordings() -> Vec<(String, Value)> {
+    let read = |path: &std::path::PathBuf| serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    files(RECORDINGS, "json").iter().map(|path| (relative(path), read(path))).collect()
+}
+
+fn line(answer: &Answer) -> String {
+    let verdict = match (answer.response.accepted, answer.patch.is_empty()) {
+        (true, true) => "allow",
+        (true, false) => "normalize",
+        (false, _) => "deny",
+    };
+    [verdict.to_owned()].into_iter().chain(reported(answer)).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn corpus_every_recorded_request_has_its_verdict() {
+    let mut verdicts = String::new();
+    for (path, request) in recordings() {
+        let answer = ask(&request, &settings(&path));
+        patched_twice_is_patched_once(&request, &settings(&path), &answer).unwrap();
+        let path = path.strip_prefix(RECORDINGS).unwrap();
+        writeln!(verdicts, "{path}: {}", line(&answer)).unwrap();
+    }
+    insta::assert_snapshot!("recorded", verdicts);
+}
+
+#[test]
+fn corpus_every_chart_object_has_its_verdict() {
+    let mut verdicts = String::new();
+    for path in files("tests/corpus/charts", "yaml") {
+        let name = relative(&path).replace("tests/corpus/charts/", "");
+        for document in documents(&fs::read(&path).unwrap()) {
+            let request = request_of(document.unwrap().content, false);
+            let kind = request["kind"]["kind"].as_str().unwrap();
+            if matches!(kind, "Job" | "ServiceAccount") {
+                let answer = ask(&request, &json!({}));
+                patched_twice_is_patched_once(&request, &json!({}), &answer).unwrap();
+                writeln!(verdicts, "{name} {kind}/{}: {}", request["name"].as_str().unwrap_or("-"), line(&answer))
+                    .unwrap();
+            }
+        }
+    }
+    insta::assert_snapshot!("charts", verdicts);
+}
+
+/// What Argo CD's recordings must get, told from the requests alone.
+#[test]
+fn corpus_argocd_is_denied_nothing_but_flips() {
+    let is_hook = |object: &Value| object["metadata"]["annotations"]["helm.sh/hook"].is_string();
+    let mut flips = 0;
+    for (path, request) in recordings().into_iter().filter(|(path, _)| path.contains("/argocd/")) {
+        let answer = ask(&request, &settings(&path));
+        let (old, new) = (&request["oldObject"], &request["object"]);
+        let is_update = request["operation"] == "UPDATE";
+        let deleting = new["metadata"]["deletionTimestamp"].is_string();
+        if is_update && !deleting && is_hook(old) != is_hook(new) {
+            let policy = new["metadata"]["annotations"]["helm.sh/hook-delete-policy"].as_str().unwrap_or_default();
+            let is_only_warned = is_hook(new) && policy.contains("hook-failed");
+            assert_eq!(answer.response.accepted, is_only_warned, "{path}");
+            assert!(answer.patch.is_empty(), "{path}");
+            flips += 1;
+        } else {
+            assert!(answer.response.accepted, "{path}: {:?}", answer.response.message);
+        }
+        let same_annotations = old["metadata"]["annotations"] == new["metadata"]["annotations"];
+        if is_update && (deleting || same_annotations) {
+            assert!(answer.patch.is_empty() && reported(&answer).is_empty(), "{path} must pass untouched");
+        }
+    }
+    assert!(flips >= 6, "only {flips} flips are recorded");
+}
+
+/// Helm turns nothing over by an UPDATE but what it adopts, and that was judged at its release record.
+#[test]
+fn corpus_helm_is_denied_no_object() {
+    for (path, request) in recordings().into_iter().filter(|(path, _)| !path.contains("/argocd/")) {
+        let answer = ask(&request, &settings(&path));
+        assert!(answer.response.accepted, "{path}: {:?}", answer.response.message);
+    }
+}
+
+#[test]
+fn corpus_manifests_given_as_a_list_are_judged_alike() {
+    for path in files("tests/corpus/charts", "yaml") {
+        let items: Vec<Value> = documents(&fs::read(&path).unwrap())
+            .map(|document| match document.unwrap().content {
+                Content::Manifest(object) => object,
+                Content::Request(_) => panic!("charts hold manifests"),
+            })
+            .collect();
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string();
+        let single: Vec<_> = items.iter().map(|item| request_of(Content::Manifest(item.clone()), false)).collect();
+        let listed: Vec<_> =
+            documents(list.as_bytes()).map(|document| request_of(document.unwrap().content, false)).collect();
+        assert_eq!(single, listed);
+    }
+}

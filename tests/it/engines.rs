@@ -1,0 +1,76 @@
+//! The two engines, asked together: they must agree byte for byte.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use serde_json::Value;
+use stable_hooks::cluster::ClusterView;
+use stable_hooks::engine::{Answer, Engine, Native, judge, payload};
+use stable_hooks::host::Policy;
+
+/// Far more than needed: a busy machine must not fail a test.
+const TIMEOUT: Duration = Duration::from_mins(1);
+
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The annotated wasm; without it only the native core is asked, which CI does not accept.
+pub(crate) fn wasm() -> Option<PathBuf> {
+    let path = root().join("annotated-policy.wasm");
+    if path.exists() {
+        return Some(path);
+    }
+    let advice = "annotated-policy.wasm is missing: make annotated-policy.wasm";
+    assert!(std::env::var_os("CI").is_none(), "{advice}");
+    eprintln!("SKIPPED inside the wasm: {advice}");
+    None
+}
+
+pub(crate) fn guest() -> Option<&'static Policy> {
+    static GUEST: OnceLock<Option<Policy>> = OnceLock::new();
+    let load = || wasm().map(|path| Policy::load(&path, Arc::new(ClusterView::default()), TIMEOUT).unwrap());
+    GUEST.get_or_init(load).as_ref()
+}
+
+/// Both engines' bytes for one payload; panics where they differ.
+pub(crate) fn validate(bytes: &[u8]) -> Vec<u8> {
+    let native = Native.validate(bytes).unwrap();
+    if let Some(guest) = guest() {
+        let wasm = guest.validate(bytes).unwrap();
+        assert_eq!(String::from_utf8_lossy(&native), String::from_utf8_lossy(&wasm), "native and wasm differ");
+    }
+    native
+}
+
+/// The verdict of both engines on one request.
+pub(crate) fn ask(request: &Value, settings: &Value) -> Answer {
+    validate(&payload(request, settings));
+    judge(&Native, request, settings).unwrap()
+}
+
+/// Every file below a folder with that ending, in the order of their paths.
+pub(crate) fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == ending) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    assert!(!found.is_empty(), "no {ending} file below {folder}");
+    found
+}
+
+/// A path as it is written down: below the project, with slashes.
+pub(crate) fn relative(path: &Path) -> String {
+    let parts = path.strip_prefix(root()).unwrap().iter();
+    parts.map(|part| part.to_str().unwrap()).collect::<Vec<_>>().join("/")
+}

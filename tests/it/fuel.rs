@@ -1,0 +1,46 @@
+//! What four canonical requests cost inside the wasm, in wasmtime fuel: instructions, the same on every machine.
+
+#[path = "../canonical.rs"]
+mod canonical;
+mod meter;
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use crate::engines::{root, wasm};
+use crate::guests;
+use meter::fuel;
+
+const RECORD: &str = "tests/fuel.json";
+
+/// Another compiler makes slightly other code.
+const TOLERANCE: f64 = 0.05;
+
+#[test]
+fn fuel_is_what_the_record_says() {
+    let Some(wasm) = wasm() else { return };
+    let wasm = fs::read(wasm).unwrap();
+    let measured: BTreeMap<_, _> =
+        canonical::payloads().iter().map(|(name, payload)| (*name, fuel(&wasm, "validate", payload))).collect();
+    if std::env::var_os("BLESS").is_some() {
+        let text = serde_json::to_string_pretty(&measured).unwrap() + "\n";
+        fs::write(root().join(RECORD), text).unwrap();
+    }
+    let recorded: BTreeMap<String, u64> = serde_json::from_slice(&fs::read(root().join(RECORD)).unwrap()).unwrap();
+    assert_eq!(recorded.len(), measured.len());
+    for (name, fuel) in measured {
+        let known = recorded[name];
+        #[expect(clippy::cast_precision_loss, reason = "a ratio of counts far below 2^52")]
+        let ratio = fuel as f64 / known as f64;
+        assert!(
+            (ratio - 1.0).abs() <= TOLERANCE,
+            "{name}: {fuel} units of fuel, recorded {known}: make docs records anew"
+        );
+    }
+}
+
+#[test]
+fn fuel_is_the_same_on_every_run() {
+    let echo = guests::echo();
+    assert_eq!(fuel(&echo, "validate", b"{}"), fuel(&echo, "validate", b"{}"));
+}

@@ -1,0 +1,22 @@
+//! One test binary: what the command line and the policy do, natively and inside the wasm.
+
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, and clippy takes its helpers for production code"
+)]
+
+mod cases;
+mod cli;
+mod corpus;
+mod docs;
+mod engines;
+mod fuel;
+mod guests;
+mod host;
+mod house;
+mod properties;
+mod rules;
