@@ -1,5 +1,7 @@
 //! Four requests that stand for all: what each costs is recorded and measured.
 
+#![expect(clippy::indexing_slicing, reason = "the JSON is written below")]
+
 use serde_json::{Value, json};
 use stable_hooks::engine::payload;
 

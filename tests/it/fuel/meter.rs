@@ -1,5 +1,7 @@
 //! How much work a policy does for one call, counted in wasm instructions: the same on every machine.
 
+#![expect(clippy::panic, reason = "what cannot be measured must not be recorded")]
+
 use wasmtime_provider::wasmtime::{Caller, Config, Engine, Extern, Linker, Memory, Module, Result, Store, format_err};
 
 #[derive(Clone)]
