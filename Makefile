@@ -23,7 +23,7 @@ test: annotated-policy.wasm test-wasm ## every test
 test-wasm: ## the core's tests as wasm in Node
 ifneq ($(shell command -v node),)
 test-wasm: setup $(RUNNER)
-	CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER=$(RUNNER) policy/wasm-cargo test -p stable-hooks-policy --lib
+	NODE_PATH=$(CURDIR)/tests/node CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER=$(RUNNER) policy/wasm-cargo test -p stable-hooks-policy --lib
 else ifeq ($(CI),)
 	@echo "SKIPPED: test-wasm needs Node, which is not on the PATH" >&2
 else
