@@ -41,7 +41,7 @@ lint: ## formatting and lints
 
 policy.wasm: $(SOURCES) | setup ## the policy as wasm
 	policy/wasm-cargo build --profile wasm -p stable-hooks-policy
-	cp target/wasm/wasm32-unknown-unknown/wasm/stable_hooks_policy.wasm $@
+	cp $(or $(CARGO_TARGET_DIR),target)/wasm/wasm32-unknown-unknown/wasm/stable_hooks_policy.wasm $@
 
 annotated-policy.wasm: policy.wasm policy/metadata.yml ## the policy as wasm with the metadata that policy-server requires
 	@if command -v kwctl >/dev/null; then kwctl annotate policy.wasm -m policy/metadata.yml -u README.md -o $@; \

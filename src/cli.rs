@@ -4,13 +4,14 @@ mod explain;
 mod review;
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anstream::{AutoStream, ColorChoice};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use serde_json::Value;
+use serde_json::{Value, json};
+use stable_hooks_policy::shown::Visible;
 
 use crate::cluster::ClusterView;
 use crate::engine::{Engine, Native, check_settings};
@@ -105,11 +106,10 @@ impl OutputArguments {
 impl PolicyArguments {
     /// The engine and the settings, both checked.
     fn resolve(&self) -> Result<(Box<dyn Engine>, Value), Failure> {
-        let settings = self.settings.as_ref().map(read_value).transpose()?.unwrap_or_default();
+        let settings = self.settings.as_ref().map(|path| read_settings(path)).transpose()?.unwrap_or_else(|| json!({}));
         let cluster = match &self.cluster {
             Some(path) => {
-                let objects = read_value(path)?;
-                ClusterView::from_value(objects).map_err(|error| Failure(format!("{}: {error}", path.display())))?
+                ClusterView::read(&read(path)?).map_err(|error| Failure(format!("{}: {error}", path.display())))?
             }
             None => ClusterView::default(),
         };
@@ -120,14 +120,26 @@ impl PolicyArguments {
             }
             None => Box::new(Native),
         };
-        check_settings(engine.as_ref(), &settings).map_err(|error| Failure(error.to_string()))?;
+        check_settings(engine.as_ref(), &settings).map_err(|error| match &self.settings {
+            Some(path) => Failure(format!("{}: {error}", path.display())),
+            None => Failure(error.to_string()),
+        })?;
         Ok((engine, settings))
     }
 }
 
-fn read_value(path: &PathBuf) -> Result<Value, Failure> {
-    let bytes = std::fs::read(path).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
-    input::value(&bytes).map_err(|error| Failure(format!("{}:{}: {}", path.display(), error.line, error.reason)))
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|error| Failure(format!("{}: {error}", path.display())))
+}
+
+/// As Kubewarden hands settings to a policy: an object, also where the file is empty.
+fn read_settings(path: &Path) -> Result<Value, Failure> {
+    match input::value(&read(path)?) {
+        Ok(Value::Null) => Ok(json!({})),
+        Ok(settings @ Value::Object(_)) => Ok(settings),
+        Ok(_) => Err(Failure(format!("{}: settings are an object, with a field for each setting", path.display()))),
+        Err(error) => Err(Failure(format!("{}:{}: {}", path.display(), error.line, error.reason))),
+    }
 }
 
 /// Runs the program.
@@ -147,7 +159,8 @@ pub fn main() -> ExitCode {
 
 /// Tells on standard error what could not be done; nobody is left to tell when that fails.
 fn complain(reason: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "error: {reason}");
+    let lines: Vec<_> = reason.lines().map(|line| Visible(line).to_string()).collect();
+    let _ = writeln!(anstream::stderr().lock(), "error: {}", lines.join("\n"));
 }
 
 /// A reader that closed the pipe has seen enough; everything else is worth telling.

@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use thiserror::Error;
 
+use crate::input::{Content, Document, InputError, documents};
 use crate::metadata::ContextAwareResource;
 use mask::Mask;
 
@@ -29,38 +30,41 @@ type Objects = BTreeMap<(String, String), Value>;
 
 #[derive(Debug, PartialEq, Eq, Error)]
 pub enum ClusterError {
-    #[error("entry {position} is not a Kubernetes object; expected the output of `kubectl get ... -o json`")]
-    NotAnObject { position: usize },
-    #[error("object {position} has no `{field}`; expected the output of `kubectl get ... -o json`")]
-    Missing { position: usize, field: &'static str },
-    #[error("object {position} is {kind} `{name}` of namespace `{namespace}` again, with other content")]
-    Conflict { position: usize, kind: String, namespace: String, name: String },
+    #[error(transparent)]
+    Input(#[from] InputError),
+    #[error("line {line}: an AdmissionRequest, where objects are expected, as `kubectl get ... -o json` prints them")]
+    Request { line: usize },
+    #[error("line {line}: an object without `metadata.name`")]
+    NoName { line: usize },
+    #[error("line {line}: {kind} `{name}` of namespace `{namespace}` again, with other content")]
+    Conflict { line: usize, kind: String, namespace: String, name: String },
 }
 
 impl ClusterView {
-    /// Takes a `List`, a JSON array of objects or lists, or one object.
+    /// Reads objects: a `List`, manifests, or any other form in which `review` takes them.
     ///
     /// # Errors
     ///
     /// When an entry is no Kubernetes object, or two entries contradict each other.
-    pub fn from_value(value: Value) -> Result<Self, ClusterError> {
+    pub fn read(file: &[u8]) -> Result<Self, ClusterError> {
         let mut kinds = BTreeMap::<Kind, Objects>::new();
-        for (position, object) in (1..).zip(flatten(value)) {
-            if !object.is_object() {
-                return Err(ClusterError::NotAnObject { position });
+        for document in documents(file) {
+            let Document { line, content, .. } = document?;
+            let Content::Manifest(object) = content else {
+                return Err(ClusterError::Request { line });
+            };
+            let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let kind = (text("/apiVersion"), text("/kind"));
+            let place = (text("/metadata/namespace"), text("/metadata/name"));
+            if place.1.is_empty() {
+                return Err(ClusterError::NoName { line });
             }
-            let text = |pointer| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-            let need = |pointer, field| text(pointer).ok_or(ClusterError::Missing { position, field });
-            let kind = (need("/apiVersion", "apiVersion")?, need("/kind", "kind")?);
-            let name = need("/metadata/name", "metadata.name")?;
-            let place = (text("/metadata/namespace").unwrap_or_default(), name);
-
             let objects = kinds.entry(kind.clone()).or_default();
             // Two overlapping `kubectl get` calls are fine as long as they agree.
             if objects.get(&place).is_some_and(|known| *known != object) {
                 let (namespace, name) = place;
                 let kind = format!("{}/{}", kind.0, kind.1);
-                return Err(ClusterError::Conflict { position, kind, namespace, name });
+                return Err(ClusterError::Conflict { line, kind, namespace, name });
             }
             objects.insert(place, object);
         }
@@ -211,19 +215,6 @@ fn has_text(selector: Option<&String>) -> bool {
 
 fn is_namespaced(objects: Option<&Objects>) -> bool {
     objects.is_some_and(|objects| objects.keys().any(|(namespace, _)| !namespace.is_empty()))
-}
-
-fn flatten(value: Value) -> Vec<Value> {
-    match value {
-        Value::Array(entries) => entries.into_iter().flat_map(flatten).collect(),
-        Value::Object(mut list) if is_list(&list) => list.remove("items").map(flatten).unwrap_or_default(),
-        object => vec![object],
-    }
-}
-
-fn is_list(object: &Map<String, Value>) -> bool {
-    let kind = object.get("kind").and_then(Value::as_str);
-    kind.is_some_and(|kind| kind.ends_with("List")) && object.get("items").is_some_and(Value::is_array)
 }
 
 /// Kubewarden empties these two in lists to save memory, and leaves the empty fields behind.

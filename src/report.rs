@@ -128,9 +128,12 @@ impl ObjectRef {
             "" => text(request, second),
             found => found,
         };
-        let name = match either("/name", "/object/metadata/name") {
-            "" => format!("{}*", either("/object/metadata/generateName", "/oldObject/metadata/name")),
-            name => name.to_owned(),
+        let names = [text(request, "/name"), either("/object/metadata/name", "/oldObject/metadata/name")];
+        let prefix = text(request, "/object/metadata/generateName");
+        let name = match names.into_iter().find(|name| !name.is_empty()) {
+            Some(name) => name.to_owned(),
+            None if prefix.is_empty() => String::new(),
+            None => format!("{prefix}*"),
         };
         Self {
             group: text(request, "/kind/group").to_owned(),
@@ -144,7 +147,8 @@ impl ObjectRef {
 impl std::fmt::Display for ObjectRef {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let slash = if self.namespace.is_empty() { "" } else { "/" };
-        write!(f, "{} {}{slash}{}", Shown(&self.kind), Shown(&self.namespace), Shown(&self.name))
+        let name = if self.name.is_empty() { "(no name)" } else { &self.name };
+        write!(f, "{} {}{slash}{}", Shown(&self.kind), Shown(&self.namespace), Shown(name))
     }
 }
 

@@ -2,13 +2,12 @@
 
 use crate::request::Request;
 use crate::rules::{Context, check_all};
-use crate::selector::selects;
 use crate::settings::Settings;
 use crate::verdict::{Verdict, decide};
 
 /// Judges one request. It cannot fail: all that can go wrong went wrong in `parse`.
 pub fn evaluate(request: &Request, settings: &Settings) -> Verdict {
-    let Some(context) = Context::new(&request.change, settings) else {
+    let Some(context) = Context::new(request, settings) else {
         return Verdict::allow();
     };
     let ignored = request.namespace.as_deref().is_some_and(|namespace| settings.ignores_namespace(namespace));
@@ -16,14 +15,8 @@ pub fn evaluate(request: &Request, settings: &Settings) -> Verdict {
         return Verdict::allow();
     }
     let notes = context.object.malformed().into_iter().collect();
-    if !is_selected(&context) {
+    if !context.is_selected && !context.was_selected {
         return Verdict { notes, ..Verdict::allow() };
     }
     decide(check_all(&context), notes)
-}
-
-/// The old state counts too: else relabelling would walk around the policy.
-fn is_selected(context: &Context<'_>) -> bool {
-    selects(context.settings, context.object, &context.identity)
-        || context.old.is_some_and(|old| selects(context.settings, old, &context.old_identity))
 }

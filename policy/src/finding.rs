@@ -6,6 +6,7 @@ use json_patch::jsonptr::PointerBuf;
 use serde::{Serialize, Serializer};
 
 use crate::object::Object;
+use crate::request::Request;
 use crate::rules::RuleId;
 use crate::shown::Shown;
 
@@ -30,13 +31,16 @@ pub struct ObjectRef {
 }
 
 impl ObjectRef {
-    pub fn new(object: &Object) -> Self {
+    /// What the object does not say of itself, its request does.
+    pub fn new(object: &Object, request: &Request) -> Self {
+        let namespace = object.namespace().or(request.namespace.as_deref());
+        let name = object.name().or(request.name.as_deref()).map(|name| Shown(name).to_string());
         let generated = || object.generate_name().map(|prefix| format!("{}*", Shown(prefix)));
         Self {
             group: object.kind().group().to_owned(),
             kind: object.kind().as_str().to_owned(),
-            namespace: Shown(object.namespace().unwrap_or_default()).to_string(),
-            name: object.name().map(|name| Shown(name).to_string()).or_else(generated).unwrap_or_default(),
+            namespace: Shown(namespace.unwrap_or_default()).to_string(),
+            name: name.or_else(generated).unwrap_or_default(),
         }
     }
 }
@@ -141,6 +145,7 @@ mod tests {
 
     use super::{FieldPath, ObjectRef};
     use crate::object::{Kind, Object};
+    use crate::request::{Change, Request};
     use crate::testing::test;
 
     #[test]
@@ -151,7 +156,11 @@ mod tests {
 
     #[test]
     fn objects_without_a_name_are_still_shown() {
-        let shown = |metadata| ObjectRef::new(&Object::new(Kind::Job, json!({ "metadata": metadata }))).to_string();
+        let request = Request { name: None, namespace: None, change: Change::Other };
+        let shown = |metadata| {
+            let object = Object::new(Kind::Job, json!({ "metadata": metadata }));
+            ObjectRef::new(&object, &request).to_string()
+        };
         assert_eq!(shown(json!({"name": "a", "namespace": "n"})), "Job n/a");
         assert_eq!(shown(json!({"generateName": "a-"})), "Job a-*");
         assert_eq!(shown(json!(null)), "Job (no name)");

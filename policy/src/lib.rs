@@ -21,7 +21,7 @@
 //!
 //! `evaluate.rs` is that middle column as code; start reading there.
 
-#![forbid(clippy::disallowed_methods)]
+#![deny(clippy::disallowed_methods)]
 
 pub mod argocd;
 pub mod docs;

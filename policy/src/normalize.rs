@@ -4,12 +4,12 @@ use json_patch::{AddOperation, Patch, PatchOperation, RemoveOperation};
 use serde_json::Value;
 
 use crate::finding::{Edit, Effect, FieldPath, Finding};
+use crate::verdict::NonEmptyPatch;
 
 /// The edits of everything that is to be fixed, as one patch (RFC 6902).
-pub(crate) fn plan(findings: &[Finding]) -> Option<Patch> {
+pub(crate) fn plan(findings: &[Finding]) -> Option<NonEmptyPatch> {
     let fixes = findings.iter().filter(|finding| finding.effect == Effect::Fix);
-    let operations: Vec<_> = fixes.flat_map(|finding| &finding.edits).map(operation).collect();
-    (!operations.is_empty()).then_some(Patch(operations))
+    NonEmptyPatch::new(Patch(fixes.flat_map(|finding| &finding.edits).map(operation).collect()))
 }
 
 fn operation(edit: &Edit) -> PatchOperation {

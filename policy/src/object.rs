@@ -4,6 +4,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::selector::MIGRATION_LABEL;
 use crate::shown::Shown;
 use crate::{argocd, helm};
 
@@ -140,18 +141,15 @@ impl Object {
             }
         }
         (!fields.is_empty()).then(|| {
-            format!(
-                "{} {}: {}; what has the wrong type counts as absent",
-                self.kind.as_str(),
-                Shown(self.name().unwrap_or_default()),
-                fields.join(", ")
-            )
+            let name = self.name().unwrap_or("(no name)");
+            let fields = fields.join(", ");
+            format!("{} {}: {fields}; what has the wrong type counts as absent", self.kind.as_str(), Shown(name))
         })
     }
 }
 
 fn malformed_value(field: &str, map: &Map<String, Value>) -> Option<String> {
-    let ours = HOOK_ANNOTATIONS.into_iter().chain([helm::RELEASE_NAME, helm::RELEASE_NAMESPACE]);
+    let ours = HOOK_ANNOTATIONS.into_iter().chain([helm::RELEASE_NAME, helm::RELEASE_NAMESPACE, MIGRATION_LABEL]);
     let known = ours.into_iter().find(|key| map.get(*key).is_some_and(|value| !value.is_string()));
     match known {
         Some(key) => Some(format!("metadata.{field}[\"{key}\"] is not a string")),

@@ -9,19 +9,22 @@ use crate::object::{HOOK_ANNOTATIONS, Kind, Object};
 /// Why something is no AdmissionRequest. The texts are fixed: a request can hold Secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum RequestError {
-    #[error("the payload is not valid JSON")]
+    #[error("the payload is not valid JSON, or nested deeper than 127 levels")]
     NotJson,
+    #[error("the payload is not an object with `request` and `settings`")]
+    NotAPayload,
     #[error(
         "the request is not an AdmissionRequest: it wants an object with the strings `uid` and `operation`, and `kind` with `group`, `version` and `kind`"
     )]
     NotARequest,
-    #[error("the AdmissionRequest has no `object`, but a {0} needs one")]
-    NoObject(&'static str),
+    #[error("the AdmissionRequest has no `object`, which a CREATE or UPDATE needs")]
+    NoObject,
 }
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
+    pub name: Option<String>,
     pub namespace: Option<String>,
     pub change: Change,
 }
@@ -53,12 +56,14 @@ impl Request {
         let operation = string(&request, "operation")?.ok_or(RequestError::NotARequest)?.to_owned();
         let kind = kind(&request)?;
         let subresource = string(&request, "subResource")?.is_some_and(|name| !name.is_empty());
-        let namespace = string(&request, "namespace")?.map(str::to_owned);
+        let not_empty = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let name = string(&request, "name")?.and_then(not_empty);
+        let namespace = string(&request, "namespace")?.and_then(not_empty);
         let user = user(&request)?;
 
         let change = match (kind, operation.as_str()) {
             (Some(kind), "CREATE") if !subresource => {
-                let object = object(&mut request, "object", kind)?.ok_or(RequestError::NoObject("CREATE"))?;
+                let object = object(&mut request, "object", kind)?.ok_or(RequestError::NoObject)?;
                 // The API server sends a user name and a random uid; only the audit scanner sends neither.
                 if user.is_empty() && uid == object.uid().unwrap_or_default() {
                     Change::Audit { object }
@@ -67,36 +72,21 @@ impl Request {
                 }
             }
             (Some(kind), "UPDATE") if !subresource => Change::Update {
-                object: object(&mut request, "object", kind)?.ok_or(RequestError::NoObject("UPDATE"))?,
+                object: object(&mut request, "object", kind)?.ok_or(RequestError::NoObject)?,
                 old: object(&mut request, "oldObject", kind)?,
             },
             _ => Change::Other,
         };
-        Ok(Self { namespace, change })
+        Ok(Self { name, namespace, change })
     }
 }
 
 impl Change {
     /// The object as it would be stored.
-    pub fn object(&self) -> Option<&Object> {
-        match self {
-            Self::Create { object } | Self::Update { object, .. } | Self::Audit { object } => Some(object),
-            Self::Other => None,
-        }
-    }
-
     pub fn into_object(self) -> Option<Object> {
         match self {
             Self::Create { object } | Self::Update { object, .. } | Self::Audit { object } => Some(object),
             Self::Other => None,
-        }
-    }
-
-    /// The object as it is stored now.
-    pub fn old(&self) -> Option<&Object> {
-        match self {
-            Self::Update { old, .. } => old.as_ref(),
-            Self::Create { .. } | Self::Audit { .. } | Self::Other => None,
         }
     }
 
@@ -221,7 +211,7 @@ mod tests {
             for operation in ["CREATE", "UPDATE"] {
                 let mut request = request(json!({"operation": operation}));
                 request["object"] = object.clone();
-                assert_eq!(Request::parse(request), Err(RequestError::NoObject(operation)));
+                assert_eq!(Request::parse(request), Err(RequestError::NoObject));
             }
             let mut request = request(json!({"operation": "UPDATE"}));
             request["oldObject"] = object.clone();

@@ -5,10 +5,13 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
+use crate::argocd;
 use crate::finding::{Effect, Finding, ObjectRef, Problem};
+use crate::helm::{self, DeletePolicies, DeletePolicy};
 use crate::identity::{HelmHook, Hook, Identity, classify};
 use crate::object::Object;
-use crate::request::Change;
+use crate::request::{Change, Request};
+use crate::selector::selects;
 use crate::settings::Settings;
 
 /// A rule: what it is called, what it does by default, its page, and its check.
@@ -167,6 +170,10 @@ pub(crate) struct Context<'a> {
     pub(crate) old: Option<&'a Object>,
     pub(crate) old_identity: Identity<'a>,
     pub(crate) occasion: Occasion,
+    pub(crate) object_ref: ObjectRef,
+    pub(crate) is_selected: bool,
+    /// The old state counts too: else relabelling would walk around the policy.
+    pub(crate) was_selected: bool,
 }
 
 /// Why we are asked.
@@ -179,20 +186,25 @@ pub(crate) enum Occasion {
 
 impl<'a> Context<'a> {
     /// `None` for a change that is not ours.
-    pub(crate) fn new(change: &'a Change, settings: &'a Settings) -> Option<Self> {
-        let (object, old, occasion) = match change {
+    pub(crate) fn new(request: &'a Request, settings: &'a Settings) -> Option<Self> {
+        let (object, old, occasion) = match &request.change {
             Change::Create { object } => (object, None, Occasion::Create),
             Change::Update { object, old } => (object, old.as_ref(), Occasion::Update),
             Change::Audit { object } => (object, None, Occasion::Audit),
             Change::Other => return None,
         };
+        let identity = classify(object);
+        let old_identity = old.map_or(Identity::Absent, classify);
         Some(Self {
             settings,
             object,
-            identity: classify(object),
             old,
-            old_identity: old.map_or(Identity::Absent, classify),
             occasion,
+            object_ref: ObjectRef::new(object, request),
+            is_selected: selects(settings, object, &identity),
+            was_selected: old.is_some_and(|old| selects(settings, old, &old_identity)),
+            identity,
+            old_identity,
         })
     }
 
@@ -210,13 +222,28 @@ impl<'a> Context<'a> {
 
     /// Helm marks the object as its release's own with this very change.
     pub(crate) fn helm_adopts(&self) -> bool {
-        let marked = |object: &Object| object.annotation(crate::helm::RELEASE_NAME).is_some();
+        let marked = |object: &Object| object.annotation(helm::RELEASE_NAME).is_some();
         self.old.is_some_and(|old| !marked(old)) && marked(self.object)
     }
 
     /// What is going to be fixed, so that other rules can look at the result.
     pub(crate) fn is_fixed(&self, rule: RuleId) -> bool {
-        self.settings.level(rule) == RuleLevel::Fixable(FixLevel::Fix)
+        self.settings.mutate && self.settings.level(rule) == RuleLevel::Fixable(FixLevel::Fix)
+    }
+
+    /// Argo CD deploys it, deletes what failed, and would take a denial for a failure.
+    pub(crate) fn argocd_would_delete(&self) -> bool {
+        // Argo CD adds up the delete policies of both families.
+        let helm = self.object.annotation(helm::HOOK_DELETE_POLICY).map(DeletePolicies::parse);
+        let argocd = self.object.annotation(argocd::HOOK_DELETE_POLICY).map(argocd::items);
+        let on_failure = helm.is_some_and(|policies| policies.contains(DeletePolicy::HookFailed))
+            || argocd.is_some_and(|policies| policies.contains(argocd::HOOK_FAILED));
+        self.is_tracked_by_argocd() && on_failure
+    }
+
+    pub(crate) fn is_tracked_by_argocd(&self) -> bool {
+        let is_tracked = |object: &Object| object.annotation(argocd::TRACKING_ID).is_some();
+        is_tracked(self.object) || self.old.is_some_and(is_tracked)
     }
 
     fn effect(&self, level: RuleLevel, problem: &Problem) -> Option<Effect> {
@@ -241,13 +268,15 @@ pub(crate) fn check_all(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for id in RuleId::ALL {
         let level = context.settings.level(*id);
-        if level.is_off() {
+        let is_about_form = matches!(level, RuleLevel::Fixable(_));
+        // A form is that of the new state; only identities reach back.
+        if level.is_off() || (is_about_form && !context.is_selected) {
             continue;
         }
         let Some(problem) = (id.rule().check)(context) else { continue };
         let Some(effect) = context.effect(level, &problem) else { continue };
         let Problem { path, message, help, edits, .. } = problem;
-        let object = ObjectRef::new(context.object);
+        let object = context.object_ref.clone();
         findings.push(Finding { rule: *id, effect, object, path, message, help, edits });
     }
     findings

@@ -131,7 +131,7 @@ fn levels(node: &Node<'_>, levels: &mut BTreeMap<RuleId, RuleLevel>) {
             let default = id.rule().default;
             section.field(id.as_str(), |level| {
                 let expected = any_of(default.names());
-                level.one_of(&expected, |name| default.parse(name), |level| _ = levels.insert(*id, level));
+                level.level(&expected, |name| default.parse(name), |level| _ = levels.insert(*id, level));
             });
         }
     });
@@ -159,14 +159,14 @@ fn delete_policy(node: &Node<'_>, policies: &mut DeletePolicies) {
         spelled(value, &policies).then_some(policies)
     };
     let expected = format!("{}, or several of them separated by commas", any_of(&names));
-    node.one_of(&expected, parse, |value| *policies = value);
+    node.word(&expected, parse, |value| *policies = value);
 }
 
 fn weights(node: &Node<'_>, weights: &mut Weights) {
     node.section(|section| {
         section.field("job", |weight| weight.integer(|value| weights.job = value));
         section.field("serviceAccount", |weight| weight.integer(|value| weights.service_account = value));
-        section.field("mode", |mode| mode.one_of("keep or enforce", WeightMode::parse, |value| weights.mode = value));
+        section.field("mode", |mode| mode.word("keep or enforce", WeightMode::parse, |value| weights.mode = value));
     });
 }
 
@@ -245,7 +245,7 @@ mod tests {
         for line in [
             "rules.identity-flip: expected off, warn or deny, found \"fix\"",
             "rules.identity-flop: unknown field, expected one of identity-flip, ",
-            "selectors[0].matchLabels.a: expected a string, found a number",
+            "selectors[0].matchLabels.a: expected a label value (empty, or up to 63 letters, digits, `-`, `_`, `.`), found a number",
             "selectors[0].matchLabel: unknown field, expected one of matchLabels, matchExpressions",
             "selectors[1].matchExpressions[0].operator: expected In, NotIn, Exists or DoesNotExist, found \"Is\"",
             "migrationLabels.keys[0]: expected a label key",

@@ -3,9 +3,9 @@
 use std::fmt;
 
 /// Longest part of a foreign string that a message repeats, in characters.
-const LONGEST: usize = 120;
+const LONGEST: usize = 253;
 
-/// A foreign string without control characters (they could forge lines on a terminal), cut where it is long.
+/// A foreign string without characters that nobody sees or that could forge a terminal's lines, cut where it is long.
 #[derive(Debug, Clone, Copy)]
 pub struct Shown<'a>(pub &'a str);
 
@@ -15,36 +15,52 @@ impl fmt::Display for Shown<'_> {
             if index == LONGEST {
                 return f.write_str("…");
             }
-            if character.is_control() || is_bidirectional(character) {
-                write!(f, "{}", character.escape_default())?;
-            } else {
-                write!(f, "{character}")?;
-            }
+            write_visible(f, character)?;
         }
         Ok(())
     }
 }
 
-/// Characters that reorder the text around them.
-fn is_bidirectional(character: char) -> bool {
-    matches!(character, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// The same, whole: for a text that may be long.
+#[derive(Debug, Clone, Copy)]
+pub struct Visible<'a>(pub &'a str);
+
+impl fmt::Display for Visible<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.chars().try_for_each(|character| write_visible(f, character))
+    }
+}
+
+fn write_visible(f: &mut fmt::Formatter<'_>, character: char) -> fmt::Result {
+    if character.is_control() || is_invisible(character) {
+        write!(f, "{}", character.escape_default())
+    } else {
+        write!(f, "{character}")
+    }
+}
+
+/// Characters of no width, and those that reorder the text around them.
+fn is_invisible(character: char) -> bool {
+    matches!(character, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Shown;
+    use super::{Shown, Visible};
     use crate::testing::test;
 
     #[test]
     fn control_characters_are_escaped() {
         assert_eq!(Shown("a\nb\u{1b}[31m").to_string(), "a\\nb\\u{1b}[31m");
-        assert_eq!(Shown("a\u{202e}b").to_string(), "a\\u{202e}b");
+        for invisible in ['\u{202e}', '\u{200b}', '\u{2028}', '\u{feff}'] {
+            assert!(!Visible(&format!("a{invisible}b")).to_string().contains(invisible));
+        }
     }
 
     #[test]
     fn long_strings_are_cut() {
         let shown = Shown(&"ü".repeat(500)).to_string();
-        assert_eq!(shown.chars().count(), 121);
+        assert_eq!(shown.chars().count(), super::LONGEST + 1);
         assert!(shown.ends_with('…'));
     }
 }

@@ -20,9 +20,24 @@ pub struct Verdict {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     Allow,
-    /// Never empty.
-    Normalize(Patch),
+    Normalize(NonEmptyPatch),
     Deny(Denial),
+}
+
+/// A patch that changes something.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NonEmptyPatch(Patch);
+
+impl NonEmptyPatch {
+    pub(crate) fn new(patch: Patch) -> Option<Self> {
+        (!patch.is_empty()).then_some(Self(patch))
+    }
+}
+
+impl AsRef<Patch> for NonEmptyPatch {
+    fn as_ref(&self) -> &Patch {
+        &self.0
+    }
 }
 
 /// The findings that deny: at least one.

@@ -47,8 +47,10 @@ pub fn protocol_version() -> Vec<u8> {
 }
 
 fn respond(payload: &[u8]) -> ValidationResponse {
-    let Ok(Value::Object(mut payload)) = serde_json::from_slice::<Value>(payload) else {
-        return bad_input(RequestError::NotJson.to_string());
+    let mut payload = match serde_json::from_slice(payload) {
+        Ok(Value::Object(payload)) => payload,
+        Ok(_) => return bad_input(RequestError::NotAPayload.to_string()),
+        Err(_) => return bad_input(RequestError::NotJson.to_string()),
     };
     let settings = payload.remove("settings").unwrap_or_default();
     let request = match request(&mut payload) {
@@ -83,7 +85,7 @@ fn response(request: Request, verdict: Verdict) -> ValidationResponse {
     };
     let (accepted, code, mutated_object) = match verdict.decision {
         Decision::Allow => (true, None, None),
-        Decision::Normalize(patch) => (true, None, mutated(request.change, &patch)),
+        Decision::Normalize(patch) => (true, None, mutated(request.change, patch.as_ref())),
         Decision::Deny(_) => (false, Some(DENIED), None),
     };
     let warnings = (!warnings.is_empty()).then_some(warnings);

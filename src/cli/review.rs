@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde_json::Value;
-use stable_hooks_policy::Request;
+use stable_hooks_policy::{Request, RequestError};
 
 use super::{Failure, Format, Outcome, OutputArguments, PolicyArguments, complain, written};
 use crate::engine::{Engine, judge};
@@ -14,12 +14,12 @@ use crate::input::{Content, Document, documents, request_of};
 use crate::report::{Judged, Report, human, json};
 
 /// Judges `AdmissionReviews`, `AdmissionRequests` and manifests
+///
+/// Exit codes: 0 nothing denied, 1 something denied, 2 could not judge.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   helm template orders ./chart | stable-hooks review
-  stable-hooks review --policy annotated-policy.wasm -o json examples/*.json
-
-Exit codes: 0 nothing denied, 1 something denied, 2 could not judge")]
+  stable-hooks review --policy annotated-policy.wasm --settings examples/settings.yaml -o json examples/*.json")]
 pub(super) struct Arguments {
     /// `AdmissionReviews`, `AdmissionRequests` or manifests: YAML streams, JSON, Lists, one JSON object a line; `-` or
     /// nothing: standard input
@@ -102,6 +102,9 @@ impl Review<'_> {
 
     fn file(&mut self, name: &str, bytes: &[u8]) {
         let mut documents = documents(bytes).peekable();
+        if documents.peek().is_none() {
+            self.cannot_judge(&format!("{name}: there is no object in it"));
+        }
         while let Some(document) = documents.next() {
             match document {
                 Ok(document) => {
@@ -121,7 +124,12 @@ impl Review<'_> {
         };
         let request = request_of(content, self.audit);
         // The engine would answer a malformed request with a denial; here it is bad input.
-        if let Err(error) = Request::parse(request.clone()) {
+        let checked = if fits_a_payload(&request) {
+            Request::parse(request.clone()).map(drop)
+        } else {
+            Err(RequestError::NotJson)
+        };
+        if let Err(error) = checked {
             return self.cannot_judge(&format!("{file}:{line}: {error}"));
         }
         match judge(self.engine, &request, self.settings) {
@@ -129,4 +137,16 @@ impl Review<'_> {
             Err(error) => self.cannot_judge(&format!("{file}:{line}: {error}")),
         }
     }
+}
+
+/// A payload wraps the request in one more level, and JSON is read to a depth of 127.
+fn fits_a_payload(request: &Value) -> bool {
+    fn fits(value: &Value, levels: usize) -> bool {
+        match value {
+            Value::Array(items) => levels > 0 && items.iter().all(|item| fits(item, levels - 1)),
+            Value::Object(map) => levels > 0 && map.values().all(|value| fits(value, levels - 1)),
+            _ => true,
+        }
+    }
+    fits(request, 126)
 }

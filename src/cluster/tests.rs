@@ -26,7 +26,11 @@ fn cluster() -> ClusterView {
         secret("bank", "cache"),
         object("v1", "Namespace", None, "shop"),
     ]);
-    ClusterView::from_value(json!({"apiVersion": "v1", "kind": "List", "items": items})).unwrap()
+    read(&json!({"apiVersion": "v1", "kind": "List", "items": items})).unwrap()
+}
+
+fn read(objects: &Value) -> Result<ClusterView, ClusterError> {
+    ClusterView::read(objects.to_string().as_bytes())
 }
 
 fn ask_as(view: &ClusterView, granted: &[(&str, &str)], operation: &str, query: &Value) -> Result<Value, String> {
@@ -183,7 +187,7 @@ mod lists {
         let mut known = secret("shop", "db");
         known["metadata"]["managedFields"] = json!([{"manager": "helm"}]);
         known["metadata"]["annotations"] = json!({LAST_APPLIED: "{}", "kept": "yes"});
-        let view = ClusterView::from_value(known.clone()).unwrap();
+        let view = read(&known).unwrap();
 
         let list = ask(&view, "list_resources_all", &json!({"api_version": "v1", "kind": "Secret"})).unwrap();
         let metadata = &list["items"][0]["metadata"];
@@ -197,7 +201,7 @@ mod lists {
         let mut account = object("v1", "ServiceAccount", Some("shop"), "x");
         account["secrets"] = json!([{"name": "a", "uid": "1"}, {"name": "b"}]);
         account["automount"] = json!(true);
-        let view = ClusterView::from_value(account).unwrap();
+        let view = read(&account).unwrap();
         let query = json!({"api_version": "v1", "kind": "ServiceAccount", "field_masks": ["secrets.name"]});
         let list = ask(&view, "list_resources_all", &query).unwrap();
         let item = &list["items"][0];
@@ -251,7 +255,7 @@ mod refusals {
         assert_eq!(ask(&nowhere, "list_resources_all", &list), missing);
         assert_eq!(ask(&nowhere, "can_i", &json!({})), missing);
 
-        let empty = ClusterView::from_value(json!([])).unwrap();
+        let empty = read(&json!([])).unwrap();
         assert_eq!(ask(&empty, "list_resources_all", &list).unwrap()["items"], json!([]));
     }
 

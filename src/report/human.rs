@@ -6,6 +6,8 @@ use anstyle::{AnsiColor, Style};
 use json_patch::PatchOperation;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
+use stable_hooks_policy::shown::Visible;
+
 use super::{Finding, Judged, Level, Report, Verdict};
 
 const WIDTH: usize = 80;
@@ -31,7 +33,8 @@ fn write_judged(out: &mut impl Write, judged: &Judged) -> io::Result<()> {
         Verdict::Deny => ("deny", AnsiColor::Red),
     };
     let style = Style::new().fg_color(Some(color.into())).bold();
-    writeln!(out, "{style}{word}{style:#} {} {} ({})", judged.operation, judged.object, judged.source)?;
+    let (operation, source) = (Visible(&judged.operation), Visible(&judged.source));
+    writeln!(out, "{style}{word}{style:#} {operation} {} ({source})", judged.object)?;
     for finding in &judged.findings {
         write_finding(out, finding)?;
     }
@@ -48,7 +51,7 @@ fn write_finding(out: &mut impl Write, finding: &Finding) -> io::Result<()> {
         Level::Fix => ("fix", AnsiColor::Cyan),
     };
     let style = Style::new().fg_color(Some(color.into()));
-    writeln!(out, "  {style}{word}{style:#} {} {}", finding.rule, finding.path)?;
+    writeln!(out, "  {style}{word}{style:#} {} {}", Visible(&finding.rule), Visible(&finding.path))?;
     paragraph(out, &finding.message)?;
     if !finding.help.is_empty() {
         paragraph(out, &format!("-> {}", finding.help))?;
@@ -65,9 +68,10 @@ fn write_operation(out: &mut impl Write, operation: &PatchOperation) -> io::Resu
         PatchOperation::Copy(_) => ("copy", None),
         PatchOperation::Test(_) => ("test", None),
     };
+    let path = Visible(operation.path().as_str());
     match value {
-        Some(value) => writeln!(out, "  {verb} {} = {value}", operation.path()),
-        None => writeln!(out, "  {verb} {}", operation.path()),
+        Some(value) => writeln!(out, "  {verb} {path} = {}", Visible(&value.to_string())),
+        None => writeln!(out, "  {verb} {path}"),
     }
 }
 
@@ -80,5 +84,5 @@ fn paragraph(out: &mut impl Write, text: &str) -> io::Result<()> {
         .word_separator(WordSeparator::AsciiSpace)
         .word_splitter(WordSplitter::NoHyphenation)
         .wrap_algorithm(WrapAlgorithm::FirstFit);
-    writeln!(out, "{}", textwrap::fill(text, options))
+    text.lines().try_for_each(|line| writeln!(out, "{}", textwrap::fill(&Visible(line).to_string(), &options)))
 }

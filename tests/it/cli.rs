@@ -55,6 +55,14 @@ fn temporary(name: &str, content: &[u8]) -> PathBuf {
     path
 }
 
+/// A request whose object is nested that deep.
+fn nested(levels: usize) -> String {
+    let (open, close) = ("[".repeat(levels), "]".repeat(levels));
+    format!(
+        "{{\"uid\":\"1\",\"operation\":\"CREATE\",\"kind\":{{\"version\":\"v1\",\"kind\":\"X\"}},\"object\":{{\"x\":{open}{close}}}}}"
+    )
+}
+
 const HOOK: &str = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: a\n  labels: {app: migrate}\n  annotations: {helm.sh/hook: pre-upgrade}\n";
 
 #[test]
@@ -141,7 +149,10 @@ fn cli_what_cannot_be_judged_is_exit_code_2_with_a_reason() {
         (b"\xff\xfe\x00", "-:1: UTF-16"),
         (b"just text", "neither an AdmissionReview"),
         (b"{\"kind\":\"AdmissionReview\",\"apiVersion\":\"v1\"}", "without a request"),
-        (request.to_string().as_bytes(), "no `object`, but a CREATE needs one"),
+        (request.to_string().as_bytes(), "no `object`, which a CREATE or UPDATE needs"),
+        (b"", "-: there is no object in it"),
+        (b"# nothing\n---\n", "-: there is no object in it"),
+        (nested(125).as_bytes(), "nested deeper than 127 levels"),
     ] {
         let output = run(&["review"], input);
         assert_eq!(code(&output), 2, "{reason}");
@@ -161,7 +172,7 @@ fn cli_bad_usage_is_exit_code_2_with_a_reason() {
         (vec!["review", "nowhere.json"], "nowhere.json: No such file"),
         (
             vec!["review", "--settings", &path(&wrong)],
-            "rules.identity-flip: expected off, warn or deny, found \"fix\"\nmutat: unknown field",
+            "wrong-settings.yaml: the settings are not valid\nrules.identity-flip: expected off, warn or deny, found \"fix\"\nmutat: unknown field",
         ),
         (vec!["review", "--settings", &path(&broken)], "broken.yaml:1: malformed YAML"),
         (vec!["review", "--policy", &path(&text)], "text.wasm"),
@@ -191,7 +202,8 @@ fn cli_help_ends_with_two_examples() {
     for verb in ["review", "explain"] {
         let help = stdout(&run(&[verb, "--help"], b""));
         let (_, examples) = help.split_once("Examples:\n").unwrap();
-        assert_eq!(examples.lines().filter(|line| line.starts_with("  ")).count(), 2, "{examples}");
+        assert_eq!(examples.lines().count(), 2, "{examples}");
+        assert!(examples.lines().all(|line| line.starts_with("  ")), "{examples}");
     }
 }
 
@@ -202,9 +214,13 @@ fn cli_colour_is_there_when_it_is_asked_for() {
 
 #[test]
 fn cli_control_characters_of_an_object_reach_no_terminal() {
-    let object = "{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"metadata\":{\"name\":\"a\\u001b[31m\",\"labels\":{\"app\":\"migrate\"}}}";
-    let output = run(&["review"], object.as_bytes());
-    assert!(!stdout(&output).contains('\u{1b}'), "{}", stdout(&output));
+    let evil = "\u{1b}]0;evil\u{7}";
+    let request = json!({
+        "uid": "1", "operation": evil, "kind": {"group": "batch", "version": "v1", "kind": "Job"}, "name": evil,
+        "object": {"metadata": {"name": evil}},
+    });
+    let output = run(&["review", "--color", "always"], request.to_string().as_bytes());
+    assert!(stdout(&output).contains("evil") && !stdout(&output).contains(evil), "{}", stdout(&output));
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! Requests that a real API server recorded while Helm 3, Helm 4 and Argo CD ran, and minimal charts after real ones.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 
 use serde_json::{Value, json};
 use stable_hooks::engine::Answer;
 use stable_hooks::input::{Content, documents, request_of};
+use stable_hooks_policy::identity::{Hook, Identity, classify};
+use stable_hooks_policy::object::{Kind, Object};
 
 use crate::cases::{patched_twice_is_patched_once, reported};
 use crate::engines::{ask, files, relative};
@@ -60,6 +63,51 @@ fn corpus_every_chart_object_has_its_verdict() {
         }
     }
     insta::assert_snapshot!("charts", verdicts);
+}
+
+/// The identity of every object as the corpus' author wrote it down, by hand, from the real charts.
+#[test]
+fn corpus_identities_are_what_the_charts_authors_meant() {
+    let mut compared = 0;
+    for expected in files("tests/corpus/charts", "json") {
+        let objects: Value = serde_json::from_slice(&fs::read(&expected).unwrap()).unwrap();
+        for operation in ["install", "upgrade"] {
+            let rendered = fs::read(expected.with_file_name(format!("{operation}.yaml"))).unwrap();
+            let found: BTreeMap<_, _> =
+                documents(&rendered).filter_map(|document| identity(document.unwrap().content)).collect();
+            for (key, wanted) in objects["objects"].as_object().unwrap() {
+                let judged = key.starts_with("Job/") || key.starts_with("ServiceAccount/");
+                let Some(identity) = wanted[operation].as_str().filter(|_| judged) else { continue };
+                let absent = ("absent".to_owned(), BTreeSet::new());
+                let (word, events) = found.get(key).unwrap_or(&absent);
+                assert_eq!(word, identity, "{} {operation} {key}", relative(&expected));
+                if let Some(wanted) = wanted[format!("{operation}_events")].as_array().filter(|_| word == "hook") {
+                    let wanted: BTreeSet<_> = wanted.iter().map(|event| event.as_str().unwrap().to_owned()).collect();
+                    assert_eq!(events, &wanted, "{} {operation} {key}", relative(&expected));
+                }
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared >= 60, "only {compared} identities compared");
+}
+
+/// `Kind/name`, the corpus' word for its identity, and a hook's events.
+fn identity(content: Content) -> Option<(String, (String, BTreeSet<String>))> {
+    let Content::Manifest(object) = content else { return None };
+    let name = object["metadata"]["name"].as_str()?.to_owned();
+    let kind = [Kind::Job, Kind::ServiceAccount].into_iter().find(|kind| object["kind"] == kind.as_str())?;
+    let object = Object::new(kind, object);
+    let (word, events) = match classify(&object) {
+        Identity::Hook(Hook::Helm(hook)) => {
+            ("hook", hook.events.iter().map(|event| event.as_str().to_owned()).collect())
+        }
+        Identity::Hook(Hook::ArgoCd { .. }) => ("hook", BTreeSet::new()),
+        Identity::Resource(_) => ("plain", BTreeSet::new()),
+        Identity::Dropped(_) => ("dropped", BTreeSet::new()),
+        Identity::Absent | Identity::Both => return None,
+    };
+    Some((format!("{}/{name}", kind.as_str()), (word.to_owned(), events)))
 }
 
 /// What Argo CD's recordings must get, told from the requests alone.

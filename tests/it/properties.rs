@@ -95,6 +95,12 @@ fn metadata() -> impl Strategy<Value = Value> {
     )
 }
 
+/// The uid of the request too, as in an audit.
+fn with_uid(mut metadata: Value) -> Value {
+    metadata["uid"] = json!("1");
+    metadata
+}
+
 prop_compose! {
     fn request()(
         kind in prop::sample::select(vec!["Job", "ServiceAccount"]),
@@ -110,7 +116,7 @@ prop_compose! {
             "kind": {"group": if kind == "Job" { "batch" } else { "" }, "version": "v1", "kind": kind},
             "userInfo": {"username": if audit { "" } else { "admin" }},
             "object": {
-                "metadata": new, "unknown": extra,
+                "metadata": with_uid(new), "unknown": extra,
                 "spec": {"ttlSecondsAfterFinished": ttl, "template": {"x": [1, {}]}},
             },
             "oldObject": old.map(|metadata| json!({ "metadata": metadata })),
@@ -221,6 +227,16 @@ proptest! {
         };
         prop_assert!(found.iter().map(place).is_sorted());
     }
+}
+
+#[test]
+fn of_duplicate_keys_the_last_counts() {
+    let payload = br#"{"request": {"uid": "", "uid": "1", "operation": "DELETE", "operation": "CREATE",
+        "kind": {"group": "batch", "version": "v1", "kind": "Job"}, "userInfo": {"username": "admin"}, "object": {},
+        "object": {"metadata": {"name": "a", "labels": {"app": "web", "app": "migrate"},
+            "annotations": {"helm.sh/hook": "test", "helm.sh/hook": "pre-upgrade"}}}}}"#;
+    let answer: Value = serde_json::from_slice(&validate(payload)).unwrap();
+    assert_eq!(answer["mutated_object"]["metadata"]["annotations"]["helm.sh/hook"], json!("pre-install,pre-upgrade"));
 }
 
 #[test]

@@ -99,6 +99,12 @@ impl Events {
         Ok(Self(events))
     }
 
+    /// With `to` in the place of `from`.
+    #[must_use]
+    pub fn moved(&self, from: Event, to: Event) -> Self {
+        Self(self.iter().map(|event| if event == from { to } else { event }).collect())
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = Event> + '_ {
         self.0.iter().copied()
     }

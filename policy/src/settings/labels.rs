@@ -9,6 +9,8 @@ use super::reader::Node;
 pub(super) const KEY: &str =
     "a label key (an optional DNS prefix and `/`, then up to 63 letters, digits, `-`, `_`, `.`)";
 
+const VALUE: &str = "a label value (empty, or up to 63 letters, digits, `-`, `_`, `.`)";
+
 /// One Kubernetes `LabelSelector`.
 pub(super) fn selector(node: &Node<'_>) -> Option<LabelSelector> {
     if node.value.is_null() {
@@ -23,9 +25,8 @@ pub(super) fn selector(node: &Node<'_>) -> Option<LabelSelector> {
                 if !is_key(key) {
                     value.expected(&format!("{KEY} before a value"));
                 }
-                if let Some(text) = value.string() {
-                    wanted.insert(key.to_owned(), text.to_owned());
-                }
+                let label = |text: &str| is_value(text).then(|| text.to_owned());
+                value.word(VALUE, label, |text| _ = wanted.insert(key.to_owned(), text));
             }
             selector.match_labels = Some(wanted);
         });
@@ -39,21 +40,23 @@ pub(super) fn selector(node: &Node<'_>) -> Option<LabelSelector> {
 fn requirement(node: &Node<'_>) -> LabelSelectorRequirement {
     let mut requirement = LabelSelectorRequirement::default();
     node.section(|section| {
-        section.field("key", |key| {
-            key.one_of(KEY, |text| is_key(text).then(|| text.to_owned()), |text| requirement.key = text);
+        section.required("key", |key| {
+            key.word(KEY, |text| is_key(text).then(|| text.to_owned()), |text| requirement.key = text);
         });
-        section.field("operator", |operator| {
+        section.required("operator", |operator| {
             let known =
                 |name: &str| matches!(name, "In" | "NotIn" | "Exists" | "DoesNotExist").then(|| name.to_owned());
-            operator.one_of("In, NotIn, Exists or DoesNotExist", known, |name| requirement.operator = name);
+            operator.word("In, NotIn, Exists or DoesNotExist", known, |name| requirement.operator = name);
         });
-        section.field("values", |values| requirement.values = Some(values.strings("a string", |_| true)));
+        section.field("values", |values| requirement.values = Some(values.strings(VALUE, is_value)));
     });
-    let wants_values = matches!(requirement.operator.as_str(), "In" | "NotIn");
     let has_values = requirement.values.iter().flatten().next().is_some();
-    if node.value.get("key").is_none() || node.value.get("operator").is_none() {
-        node.expected("an object with `key` and `operator`");
-    } else if wants_values != has_values && !requirement.operator.is_empty() {
+    let fits = match requirement.operator.as_str() {
+        "In" | "NotIn" => has_values,
+        "Exists" | "DoesNotExist" => !has_values,
+        _ => true,
+    };
+    if !fits {
         node.expected("an object with `values` for In and NotIn, and without them for Exists and DoesNotExist");
     }
     requirement
@@ -62,12 +65,17 @@ fn requirement(node: &Node<'_>) -> LabelSelectorRequirement {
 /// A qualified name as Kubernetes defines it.
 pub(super) fn is_key(key: &str) -> bool {
     let (prefix, name) = key.rsplit_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
-    let is_name = !name.is_empty()
-        && name.len() <= 63
-        && name.chars().all(|character| character.is_ascii_alphanumeric() || matches!(character, '-' | '_' | '.'))
-        && name.starts_with(|first: char| first.is_ascii_alphanumeric())
-        && name.ends_with(|last: char| last.is_ascii_alphanumeric());
-    is_name && prefix.is_none_or(|prefix| prefix.len() <= 253 && prefix.split('.').all(is_dns_label))
+    !name.is_empty()
+        && is_value(name)
+        && prefix.is_none_or(|prefix| prefix.len() <= 253 && prefix.split('.').all(is_dns_label))
+}
+
+/// What a label may hold.
+fn is_value(value: &str) -> bool {
+    let is_edge = |character: char| character.is_ascii_alphanumeric();
+    value.len() <= 63
+        && value.chars().all(|character| is_edge(character) || matches!(character, '-' | '_' | '.'))
+        && (value.is_empty() || (value.starts_with(is_edge) && value.ends_with(is_edge)))
 }
 
 /// An RFC 1123 label, which is what a namespace is called.
@@ -112,6 +120,11 @@ mod tests {
             json!({"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["b"]}]}),
             json!({"matchExpressions": [{"key": "a", "operator": "exists"}]}),
             json!({"matchExpressions": [7]}),
+            json!({"matchExpressions": [{"key": null, "operator": "Exists"}]}),
+            json!({"matchExpressions": [{"key": "a", "operator": null}]}),
+            json!({"matchExpressions": [{"key": false, "operator": "Exists"}]}),
+            json!({"matchExpressions": [{"key": "a", "operator": "In", "values": ["x y"]}]}),
+            json!({"matchLabels": {"team": "data base!"}}),
         ] {
             assert!(Settings::parse(&json!({ "selectors": [selector] })).is_err(), "{selector}");
         }

@@ -134,14 +134,6 @@ impl<'a> Node<'a> {
         Vec::new()
     }
 
-    pub(super) fn string(&self) -> Option<&'a str> {
-        let text = self.value.as_str();
-        if text.is_none() {
-            self.expected("a string");
-        }
-        text
-    }
-
     /// A list of strings that all satisfy `valid`.
     pub(super) fn strings(&self, expected: &str, valid: impl Fn(&str) -> bool) -> Vec<String> {
         let mut strings = Vec::new();
@@ -154,15 +146,19 @@ impl<'a> Node<'a> {
         strings
     }
 
-    /// A word with a meaning. `false` is read as `off`, which is what YAML makes of an unquoted one.
-    pub(super) fn one_of<T>(&self, expected: &str, parse: impl FnOnce(&str) -> Option<T>, set: impl FnOnce(T)) {
-        let word = match self.value {
-            Value::Bool(false) => Some("off"),
-            value => value.as_str(),
-        };
-        match word.and_then(parse) {
+    /// A word with a meaning.
+    pub(super) fn word<T>(&self, expected: &str, parse: impl FnOnce(&str) -> Option<T>, set: impl FnOnce(T)) {
+        match self.value.as_str().and_then(parse) {
             Some(value) => set(value),
             None => self.expected(expected),
+        }
+    }
+
+    /// A rule's level; YAML makes `false` of an unquoted `off`.
+    pub(super) fn level<T>(&self, expected: &str, parse: impl FnOnce(&str) -> Option<T>, set: impl FnOnce(T)) {
+        match (self.value, parse) {
+            (Value::Bool(false), parse) => parse("off").map_or_else(|| self.expected(expected), set),
+            (_, parse) => self.word(expected, parse, set),
         }
     }
 
@@ -189,6 +185,14 @@ impl<'a> Section<'a> {
                 read(&self.node.child(name, value));
             }
         }
+    }
+
+    /// As `field`, for one that must be there.
+    pub(super) fn required(&self, name: &'static str, read: impl FnOnce(&Node<'a>)) {
+        if self.map.and_then(|map| map.get(name)).is_none_or(Value::is_null) {
+            self.node.problem(format!("expected a field `{name}`, found none"));
+        }
+        self.field(name, read);
     }
 
     fn unknown_fields(&self) {

@@ -6,9 +6,13 @@ use super::*;
 const QUERY: &[u8] = br#"{"api_version":"v1","kind":"Secret","name":"db","namespace":"shop","disable_cache":true}"#;
 
 fn secrets() -> ClusterView {
-    ClusterView::from_value(json!({
-        "apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "shop", "name": "db"}, "data": {"a": "Yg=="}
-    }))
+    ClusterView::read(
+        json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "shop", "name": "db"}, "data": {"a": "Yg=="}
+        })
+        .to_string()
+        .as_bytes(),
+    )
     .expect("the cluster is well-formed")
 }
 

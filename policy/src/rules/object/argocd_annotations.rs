@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use super::{hook_events, hook_weight};
 use crate::argocd;
 use crate::finding::{Edit, FieldPath, Problem};
-use crate::helm;
+use crate::helm::{self, DeletePolicy};
 use crate::identity::HelmHook;
 use crate::rules::{Context, FixLevel, RuleId, RuleLevel};
 use crate::shown::Shown;
@@ -73,22 +73,54 @@ fn check(context: &Context<'_>) -> Option<Problem> {
         (!says(key, value, &wanted)).then(|| (*key, *value, wanted.into_iter().collect::<Vec<_>>().join(",")))
     });
     if let Some((key, value, wanted)) = conflict {
-        return Some(Problem::new(
-            FieldPath::annotation(key),
-            format!(
-                "{key} is \"{}\", but its Helm annotations mean \"{wanted}\": Argo CD and Helm would treat it differently.",
-                Shown(value)
-            ),
-            format!("Remove {key} in the chart, or write \"{wanted}\"; Helm's annotations serve both."),
-        ));
+        return Some(conflicting(key, value, &wanted));
     }
     let keys: Vec<_> = found.iter().map(|(key, _)| *key).collect();
     let problem = Problem::new(
         FieldPath::annotation(first),
-        format!("says the same twice: {} repeat what the Helm annotations mean to Argo CD.", keys.join(", ")),
-        format!("Remove {} in the chart; Argo CD reads Helm's annotations.", keys.join(", ")),
+        format!("says the same twice: {} repeat what its Helm annotations mean in normal form.", keys.join(", ")),
+        format!("In the chart, bring the Helm annotations to normal form and remove {}.", keys.join(", ")),
     );
     Some(keys.into_iter().fold(problem, |problem, key| problem.fixed_by(Edit::Remove { key })))
+}
+
+fn conflicting(key: &'static str, value: &str, wanted: &str) -> Problem {
+    let value = Shown(value);
+    let (what, help) = if is_ignored(key, value.0) {
+        let what = format!(
+            "{key} is \"{value}\", which Argo CD ignores: it takes what the Helm annotations say (\"{wanted}\")."
+        );
+        (what, format!("Remove {key} in the chart, or correct it."))
+    } else if wanted.is_empty() {
+        let what = format!(
+            "{key} is \"{value}\", but Argo CD never runs the events in its {}: only {key} makes it run there.",
+            helm::HOOK
+        );
+        (what, format!("If that is meant, switch the rule off for it; else remove {key} in the chart."))
+    } else {
+        let what = format!(
+            "{key} is \"{value}\", but its Helm annotations mean \"{wanted}\": Argo CD and Helm treat it differently."
+        );
+        (
+            what,
+            format!(
+                "In the chart, write {key}: \"{wanted}\", or change the Helm annotations, then remove it: they serve both."
+            ),
+        )
+    };
+    Problem::new(FieldPath::annotation(key), what, help)
+}
+
+/// Nothing in the value means anything to Argo CD, which then goes by the Helm annotation.
+fn is_ignored(key: &str, value: &str) -> bool {
+    match key {
+        argocd::HOOK => !argocd::items(value).contains("Skip") && argocd::hook_types(value).is_empty(),
+        argocd::HOOK_DELETE_POLICY => {
+            let known: Vec<_> = DeletePolicy::ALL.iter().map(|policy| argocd::delete_policy(*policy)).collect();
+            !argocd::items(value).iter().any(|item| known.contains(item))
+        }
+        _ => helm::weight(value).is_none(),
+    }
 }
 
 /// What Argo CD would have to say, to say what the Helm annotations say once they are fixed.
@@ -131,13 +163,13 @@ mod tests {
     use crate::request::Change;
     use crate::rules::Context;
     use crate::settings::Settings;
-    use crate::testing::test;
+    use crate::testing::{asking, test};
 
     /// How many annotations would be removed; `None` where there is no finding.
     fn removed(annotations: Value, settings: &Value) -> Option<usize> {
         let object = Object::new(Kind::Job, json!({"metadata": {"annotations": annotations}}));
         let settings = Settings::parse(settings).unwrap();
-        check(&Context::new(&Change::Create { object }, &settings).unwrap()).map(|problem| problem.edits.len())
+        check(&Context::new(&asking(Change::Create { object }), &settings).unwrap()).map(|problem| problem.edits.len())
     }
 
     #[test]
@@ -165,6 +197,24 @@ mod tests {
         ] {
             let key = format!("argocd.argoproj.io/{key}");
             assert_eq!(removed(json!({"helm.sh/hook": "pre-install", key: value}), &json!({})), Some(0), "{value}");
+        }
+    }
+
+    #[test]
+    fn each_way_to_differ_is_told_as_it_is() {
+        for (hook, key, value, what) in [
+            ("pre-install", "hook", "presync", "which Argo CD ignores"),
+            ("pre-install", "hook-delete-policy", "never", "which Argo CD ignores"),
+            ("pre-install", "sync-wave", "ten", "which Argo CD ignores"),
+            ("pre-install", "hook", "Skip", "Argo CD and Helm treat it differently"),
+            ("pre-install", "sync-wave", "3", "its Helm annotations mean \"10\""),
+            ("pre-rollback", "hook", "PreSync", "Argo CD never runs the events in its helm.sh/hook"),
+        ] {
+            let annotations = json!({"helm.sh/hook": hook, format!("argocd.argoproj.io/{key}"): value});
+            let object = Object::new(Kind::Job, json!({"metadata": {"annotations": annotations}}));
+            let problem =
+                check(&Context::new(&asking(Change::Create { object }), &Settings::default()).unwrap()).unwrap();
+            assert!(problem.message.contains(what), "{value}: {}", problem.message);
         }
     }
 

@@ -8,8 +8,9 @@ declare_rule! {
     /// ## What it does
     ///
     /// Denies an object that carries `helm.sh/hook` and `meta.helm.sh/release-name` at once, when the change makes
-    /// it so. It only warns when it was so before, and when it is Helm itself that adopts a hook
-    /// (`--take-ownership`, Flux's default). An audit reports it as a failure.
+    /// it so. It only warns when it was so before, when it is Helm itself that adopts a hook (`--take-ownership`,
+    /// Flux's default), and when Argo CD would delete the object after a denial (hook-failed in its delete policy).
+    /// An audit reports it as a failure.
     ///
     /// ## Why is this bad?
     ///
@@ -80,9 +81,11 @@ fn check(context: &Context<'_>) -> Option<Problem> {
             helm::RELEASE_NAMESPACE
         ),
     );
-    let adopts_a_hook = context.helm_adopts() && matches!(context.old_identity, Identity::Hook(_));
+    let adopts_a_hook = context.helm_adopts() && context.old.is_some_and(|old| old.annotation(helm::HOOK).is_some());
     let was_so_before = context.old_identity == Identity::Both;
-    let tolerated = context.occasion != Occasion::Audit && (adopts_a_hook || was_so_before);
+    // Denied, Argo CD would delete the object.
+    let would_be_deleted = context.occasion == Occasion::Update && context.argocd_would_delete();
+    let tolerated = context.occasion != Occasion::Audit && (adopts_a_hook || was_so_before || would_be_deleted);
     Some(if tolerated { problem.warn_at_most() } else { problem })
 }
 
@@ -95,7 +98,7 @@ mod tests {
     use crate::request::Change;
     use crate::rules::Context;
     use crate::settings::Settings;
-    use crate::testing::test;
+    use crate::testing::{asking, test};
 
     fn object(annotations: Value) -> Object {
         Object::new(Kind::ServiceAccount, json!({"metadata": {"annotations": annotations}}))
@@ -106,7 +109,7 @@ mod tests {
     }
 
     fn warns(change: &Change) -> Option<bool> {
-        check(&Context::new(change, &Settings::default()).unwrap()).map(|problem| problem.warn_at_most)
+        check(&Context::new(&asking(change.clone()), &Settings::default()).unwrap()).map(|problem| problem.warn_at_most)
     }
 
     #[test]
@@ -121,8 +124,21 @@ mod tests {
 
     #[test]
     fn helm_adopting_a_hook_is_warned() {
-        let old = object(json!({"helm.sh/hook": "pre-install"}));
-        assert_eq!(warns(&Change::Update { object: both(), old: Some(old) }), Some(true));
+        for hook in ["pre-install", "pre-install,nonsense"] {
+            let old = object(json!({"helm.sh/hook": hook}));
+            assert_eq!(warns(&Change::Update { object: both(), old: Some(old) }), Some(true));
+        }
+    }
+
+    #[test]
+    fn what_argocd_would_delete_after_a_denial_is_warned() {
+        let mut annotations = json!({
+            "meta.helm.sh/release-name": "r", "argocd.argoproj.io/tracking-id": "app:batch/Job:n/a",
+            "helm.sh/hook-delete-policy": "hook-failed",
+        });
+        let old = object(annotations.clone());
+        annotations["helm.sh/hook"] = json!("pre-install");
+        assert_eq!(warns(&Change::Update { object: object(annotations), old: Some(old) }), Some(true));
     }
 
     #[test]

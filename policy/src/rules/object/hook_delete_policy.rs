@@ -83,9 +83,14 @@ fn harm(found: &DeletePolicies, wanted: &DeletePolicies, kind: Kind) -> String {
         Kind::Job => "the Job and the migration's logs",
         Kind::ServiceAccount => "the ServiceAccount",
     };
-    if found.has_unknown() && !found.contains(DeletePolicy::BeforeHookCreation) {
-        ": an item that Helm does not know switches Helm's default off, and the next run finds the old hook in its way"
-            .to_owned()
+    let [before, succeeded] =
+        [DeletePolicy::BeforeHookCreation, DeletePolicy::HookSucceeded].map(|policy| found.contains(policy));
+    let stays = "nothing deletes it after a success, and the next run fails with \"already exists\" (Helm 3) or does not \
+                 happen (Helm 4)";
+    if !before && !succeeded && found.has_unknown() {
+        format!(": an item that Helm does not know switches Helm's default off; {stays}")
+    } else if !before && !succeeded {
+        format!(": {stays}")
     } else if unwanted(DeletePolicy::HookSucceeded) {
         format!(": hook-succeeded deletes {what} as soon as the hook is done")
     } else if unwanted(DeletePolicy::HookFailed) {
@@ -105,12 +110,12 @@ mod tests {
     use crate::request::Change;
     use crate::rules::Context;
     use crate::settings::Settings;
-    use crate::testing::test;
+    use crate::testing::{asking, test};
 
     fn problem(policy: &Value, settings: &Value) -> Option<Problem> {
         let annotations = json!({"helm.sh/hook": "pre-install", "helm.sh/hook-delete-policy": policy});
         let object = Object::new(Kind::Job, json!({"metadata": {"annotations": annotations}}));
-        check(&Context::new(&Change::Create { object }, &Settings::parse(settings).unwrap()).unwrap())
+        check(&Context::new(&asking(Change::Create { object }), &Settings::parse(settings).unwrap()).unwrap())
     }
 
     #[test]
@@ -119,6 +124,7 @@ mod tests {
             (json!(null), "is missing"),
             (json!("hook-succeeded"), "hook-succeeded deletes the Job and the migration's logs"),
             (json!("before-hook-creation,hook-failed"), "hook-failed deletes"),
+            (json!("hook-failed"), "\"already exists\" (Helm 3) or does not happen (Helm 4)"),
             (json!("hook-succeded"), "switches Helm's default off"),
             (json!(""), "switches Helm's default off"),
             (json!("Before-Hook-Creation"), "its normal form is \"before-hook-creation\"."),

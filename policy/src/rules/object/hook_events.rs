@@ -13,11 +13,13 @@ declare_rule! {
     ///
     /// ## Why is this bad?
     ///
-    /// A hook that only one of install and upgrade runs is easily rendered as a plain resource by the other: the
-    /// next release flips. Argo CD reads the events case-sensitively and ignores `Pre-Install`.
+    /// A hook of installs only does not run on upgrades, and the reverse; charts then often render the same Job
+    /// plain on the other side, and the next release flips. Argo CD does not know events in other cases: it never
+    /// applies a `Pre-Install` hook.
     ///
     /// The patch makes the live object read well; it does not change what Helm or Argo CD do. In the chart, add
-    /// `pre-install` only if all that the hook needs is there before the release is; `post-install` is always safe.
+    /// `pre-install` only if all that the hook needs is there before the release is. At `post-install` it is there;
+    /// but with `helm --wait`, and under Argo CD, the hook then runs only when the application is ready without it.
     ///
     /// ## Example
     ///
@@ -67,20 +69,21 @@ fn check(context: &Context<'_>) -> Option<Problem> {
     if hook.hook == normal {
         return None;
     }
-    let (why, in_the_chart) = if events == hook.events {
-        ("other spellings mislead tools that read it literally, as Argo CD does".to_owned(), normal.clone())
-    } else {
+    let help = |value: &str, why: &str| format!("In the chart, write {}: \"{value}\"{why}.", helm::HOOK);
+    let (why, help) = if events != hook.events {
         let safe = hook.events.safely_completed().to_string();
-        (
-            "installs and upgrades are not both covered, so one of them may render it as a plain resource".to_owned(),
-            safe,
-        )
+        let because = if safe == normal { "" } else { ": before an install, what it needs may not be there yet" };
+        ("it covers only one of install and upgrade, and does not run on the other", help(&safe, because))
+    } else if hook.hook.chars().any(char::is_uppercase) {
+        ("Argo CD does not know events in upper case and never applies such a hook", help(&normal, ""))
+    } else {
+        ("everybody who reads it should find one spelling", help(&normal, ""))
     };
     Some(
         Problem::new(
             FieldPath::annotation(helm::HOOK),
             format!("{} is \"{}\", its normal form is \"{normal}\": {why}.", helm::HOOK, Shown(hook.hook)),
-            format!("In the chart, write {}: \"{in_the_chart}\".", helm::HOOK),
+            help,
         )
         .fixed_by(Edit::Set { key: helm::HOOK, value: normal }),
     )
@@ -96,12 +99,12 @@ mod tests {
     use crate::request::Change;
     use crate::rules::Context;
     use crate::settings::Settings;
-    use crate::testing::test;
+    use crate::testing::{asking, test};
 
     fn fixed(hook: &str, complete: bool) -> Option<(String, String)> {
         let object = Object::new(Kind::Job, json!({"metadata": {"annotations": {"helm.sh/hook": hook}}}));
         let settings = Settings::parse(&json!({"events": {"complete": complete}})).unwrap();
-        let mut problem = check(&Context::new(&Change::Create { object }, &settings).unwrap())?;
+        let mut problem = check(&Context::new(&asking(Change::Create { object }), &settings).unwrap())?;
         match problem.edits.remove(0) {
             Edit::Set { value, .. } => Some((value, problem.help)),
             Edit::Remove { .. } => None,

@@ -102,13 +102,14 @@ mod tests {
     use crate::request::Change;
     use crate::rules::Context;
     use crate::settings::Settings;
-    use crate::testing::test;
+    use crate::testing::{asking, test};
 
     fn fixed(kind: Kind, weight: &Value, mode: &str) -> Option<Edit> {
         let annotations = json!({"helm.sh/hook": "pre-install", "helm.sh/hook-weight": weight});
         let object = Object::new(kind, json!({"metadata": {"annotations": annotations}}));
         let settings = Settings::parse(&json!({"weights": {"mode": mode}})).unwrap();
-        check(&Context::new(&Change::Create { object }, &settings).unwrap()).map(|mut problem| problem.edits.remove(0))
+        check(&Context::new(&asking(Change::Create { object }), &settings).unwrap())
+            .map(|mut problem| problem.edits.remove(0))
     }
 
     fn set(value: &str) -> Edit {

@@ -1,9 +1,11 @@
 use crate::argocd;
 use crate::finding::{FieldPath, ObjectRef, Problem};
-use crate::helm::{self, DeletePolicies, DeletePolicy};
-use crate::identity::{Flip, Hook, Identity, flip};
-use crate::object::{Kind, Object};
+use crate::helm::{self, Event};
+use crate::identity::{Flip, Hook, flip};
+use crate::object::Kind;
 use crate::rules::{Context, Level, RuleLevel};
+use crate::selector::MIGRATION_LABEL;
+use crate::shown::Shown;
 
 declare_rule! {
     /// ## What it does
@@ -84,47 +86,28 @@ declare_rule! {
 
 fn check(context: &Context<'_>) -> Option<Problem> {
     let flip = flip(&context.old_identity, &context.identity)?;
-    let tracked = [Some(context.object), context.old].into_iter().flatten().any(is_tracked_by_argocd);
-    let (path, was, is, harm, remedy) = match flip {
+    let (Flip::ResourceToHook { hook, .. } | Flip::HookToResource { hook, .. }) = flip;
+    let is_argocds = context.is_tracked_by_argocd() || matches!(hook, Hook::ArgoCd { .. });
+    let kind = context.object.kind();
+    let (was, is, harm, remedy) = match flip {
         Flip::ResourceToHook { owner, hook } => (
-            annotation_of(hook),
             owner.to_string(),
             hook.to_string(),
-            harm_of_a_new_hook(context.object.kind(), tracked),
-            remedy_for_a_new_hook(hook),
+            harm_of_a_new_hook(hook, kind, is_argocds),
+            leave_plain(hook, is_argocds),
         ),
-        Flip::HookToResource { hook, owner } => (
-            annotation_of(hook),
-            hook.to_string(),
-            owner.to_string(),
-            harm_of_a_lost_hook(context.object.kind(), tracked),
-            format!("Keep {} on every render: take the condition around it out of the chart.", annotation_of(hook)),
-        ),
+        Flip::HookToResource { hook, owner } => {
+            (hook.to_string(), owner.to_string(), harm_of_a_lost_hook(kind, is_argocds), keep_hook(hook, is_argocds))
+        }
     };
-    let problem = Problem::new(
-        FieldPath::annotation(path),
-        format!("was {was} and would become {is}. {harm}"),
-        format!("{remedy} {}", on_purpose(context.object)),
-    );
-    Some(if is_better_let_through(context, tracked) { problem.warn_at_most() } else { problem })
-}
-
-/// Denied, Argo CD would delete the object; adopted by Helm, it is too late to stop.
-fn is_better_let_through(context: &Context<'_>, tracked: bool) -> bool {
-    let becomes_hook = matches!(context.identity, Identity::Hook(_));
-    context.helm_adopts() || (tracked && becomes_hook && is_deleted_on_failure(context.object))
-}
-
-fn is_tracked_by_argocd(object: &Object) -> bool {
-    object.annotation(argocd::TRACKING_ID).is_some()
-}
-
-/// Argo CD adds up the delete policies of both families.
-fn is_deleted_on_failure(object: &Object) -> bool {
-    let helm = object.annotation(helm::HOOK_DELETE_POLICY).map(DeletePolicies::parse);
-    let argocd = object.annotation(argocd::HOOK_DELETE_POLICY).map(argocd::items);
-    helm.is_some_and(|policies| policies.contains(DeletePolicy::HookFailed))
-        || argocd.is_some_and(|policies| policies.contains(argocd::HOOK_FAILED))
+    let message = format!("was {was} and would become {is}. {harm}");
+    let path = FieldPath::annotation(annotation_of(hook));
+    let becomes_hook = matches!(flip, Flip::ResourceToHook { .. });
+    // Denied, Argo CD would delete the object; adopted by Helm, it is too late to stop.
+    if context.helm_adopts() || (becomes_hook && context.argocd_would_delete()) {
+        return Some(Problem::new(path, message, remedy).warn_at_most());
+    }
+    Some(Problem::new(path, message, format!("{remedy} {}", on_purpose(context))))
 }
 
 fn annotation_of(hook: &Hook<'_>) -> &'static str {
@@ -134,22 +117,36 @@ fn annotation_of(hook: &Hook<'_>) -> &'static str {
     }
 }
 
-fn harm_of_a_new_hook(kind: Kind, tracked: bool) -> &'static str {
-    match (tracked, kind) {
-        (true, _) => "Argo CD takes a live hook out of its comparison: it would no longer be healed or pruned.",
-        (false, Kind::Job) => {
-            "On the upgrade that renders this, Helm deletes the Job, runs the hook, then deletes what the hook \
-             created, and reports success: the Job and the migration's logs are gone."
-        }
-        (false, Kind::ServiceAccount) => {
-            "On the upgrade that renders this, Helm deletes the ServiceAccount under its running pods, creates it \
-             again, then deletes that too, and reports success."
-        }
+fn value_of(hook: &Hook<'_>) -> String {
+    match hook {
+        Hook::Helm(hook) => Shown(hook.hook).to_string(),
+        Hook::ArgoCd { types } => types.join(","),
     }
 }
 
-fn harm_of_a_lost_hook(kind: Kind, tracked: bool) -> &'static str {
-    match (kind, tracked) {
+fn harm_of_a_new_hook(hook: &Hook<'_>, kind: Kind, is_argocds: bool) -> &'static str {
+    let runs_at = |event| matches!(hook, Hook::Helm(hook) if hook.events.contains(event));
+    let is_job = kind == Kind::Job;
+    if is_argocds {
+        "Argo CD takes a live hook out of its comparison: it would no longer be healed or pruned."
+    } else if runs_at(Event::PreUpgrade) && is_job {
+        "On the upgrade that renders this, Helm deletes the Job, runs the hook, then deletes what the hook created, \
+         and reports success: the Job and the migration's logs are gone."
+    } else if runs_at(Event::PreUpgrade) {
+        "On the upgrade that renders this, Helm deletes the ServiceAccount under its running pods, creates it again, \
+         then deletes that too, and reports success."
+    } else if runs_at(Event::PostUpgrade) && is_job {
+        "On the upgrade that renders this, Helm deletes the Job, and the migration's logs with it, before it runs the hook."
+    } else if runs_at(Event::PostUpgrade) {
+        "On the upgrade that renders this, Helm deletes the ServiceAccount under its running pods and creates it anew: \
+         their tokens stop working."
+    } else {
+        "On the upgrade that renders this, Helm deletes the object, for it has left the manifest, and no hook brings it back."
+    }
+}
+
+fn harm_of_a_lost_hook(kind: Kind, is_argocds: bool) -> &'static str {
+    match (kind, is_argocds) {
         (Kind::Job, true) => {
             "Argo CD would not run the migration again (the old run counts), and the next change of its image would \
              fail the sync halfway: a Job's pod template cannot be changed."
@@ -158,32 +155,50 @@ fn harm_of_a_lost_hook(kind: Kind, tracked: bool) -> &'static str {
             "Helm would not run the migration again, and the next change of its image would fail the upgrade \
              halfway: a Job's pod template cannot be changed."
         }
-        (Kind::ServiceAccount, _) => {
+        (Kind::ServiceAccount, true) => "A sync that makes it a hook again would delete it under its running pods.",
+        (Kind::ServiceAccount, false) => {
             "The next render that makes it a hook again would delete it under its running pods."
         }
     }
 }
 
-/// Never an event at which what the hook needs may not exist yet: post-install is safe where pre-install may not be.
-fn remedy_for_a_new_hook(hook: &Hook<'_>) -> String {
-    let Hook::Helm(hook) = hook else {
-        return format!("In Git, set {} on every revision or on none.", argocd::HOOK);
-    };
-    format!(
-        "Render it alike on install and on upgrade, with no condition on .Release.IsInstall, .Release.IsUpgrade or a \
-         value around it: always {}: \"{}\", or never.",
-        helm::HOOK,
-        hook.events.safely_completed()
-    )
+/// What it needs was made by the release so far, so before an install it may not be there: no pre-install.
+fn leave_plain(hook: &Hook<'_>, is_argocds: bool) -> String {
+    let key = annotation_of(hook);
+    match hook {
+        Hook::Helm(hook) if !is_argocds => format!(
+            "Render it alike on install and on upgrade, with no condition on .Release.IsInstall, .Release.IsUpgrade or a \
+             value around it: always {key}: \"{}\", or never.",
+            hook.events.moved(Event::PreInstall, Event::PostInstall).safely_completed()
+        ),
+        Hook::Helm(_) | Hook::ArgoCd { .. } => {
+            format!("In Git, take {key} off it again, or give the hook a new name: under the old one it flips.")
+        }
+    }
 }
 
-fn on_purpose(object: &Object) -> String {
-    let object = ObjectRef::new(object);
-    let namespace = if object.namespace.is_empty() { String::new() } else { format!("-n {} ", object.namespace) };
+fn keep_hook(hook: &Hook<'_>, is_argocds: bool) -> String {
+    let (key, value) = (annotation_of(hook), value_of(hook));
+    if is_argocds {
+        format!("In Git, put {key}: \"{value}\" back, or give the plain object a new name.")
+    } else {
+        format!("Keep {key}: \"{value}\" on every render: take the condition around it out of the chart.")
+    }
+}
+
+/// The way past the policy: both states must say that it is none of its business.
+fn on_purpose(context: &Context<'_>) -> String {
+    let ObjectRef { kind, namespace, name, .. } = &context.object_ref;
+    let namespace = if namespace.is_empty() { String::new() } else { format!("-n {namespace} ") };
+    let label = format!("{MIGRATION_LABEL}=false");
+    let also = match context.object.label(MIGRATION_LABEL) {
+        Some("true") => " (and set that label to \"false\" in what you apply)",
+        _ => "",
+    };
     format!(
-        "If the change is meant, first: kubectl {namespace}label {} {} stable-hooks/migration=false --overwrite",
-        object.kind.to_lowercase(),
-        object.name
+        "If the change is meant: kubectl {namespace}label {} {name} {label} --overwrite{also}, repeat it, then take the \
+         label off again.",
+        kind.to_lowercase()
     )
 }
 
@@ -197,7 +212,7 @@ mod tests {
     use crate::request::Change;
     use crate::rules::Context;
     use crate::settings::Settings;
-    use crate::testing::test;
+    use crate::testing::{asking, test};
 
     fn flip(old: &Value, new: &Value) -> Option<Problem> {
         let object = |annotations: &Value| {
@@ -205,7 +220,7 @@ mod tests {
             Object::new(Kind::Job, json!({ "metadata": metadata }))
         };
         let change = Change::Update { object: object(new), old: Some(object(old)) };
-        check(&Context::new(&change, &Settings::default()).unwrap())
+        check(&Context::new(&asking(change), &Settings::default()).unwrap())
     }
 
     #[test]
@@ -219,8 +234,31 @@ mod tests {
             "was a resource of Helm release shop/orders and would become a Helm hook (helm.sh/hook: \"pre-upgrade\")"
         ));
         assert!(problem.help.contains("always helm.sh/hook: \"post-install,pre-upgrade\""), "{}", problem.help);
-        assert!(problem.help.ends_with("kubectl -n n label job a stable-hooks/migration=false --overwrite"));
+        assert!(problem.help.contains("kubectl -n n label job a stable-hooks/migration=false --overwrite"));
         assert!(!problem.warn_at_most);
+    }
+
+    #[test]
+    fn pre_install_is_never_recommended_to_what_was_plain() {
+        let problem = flip(&json!({}), &json!({"helm.sh/hook": "pre-install,pre-upgrade"})).unwrap();
+        assert!(problem.help.contains("always helm.sh/hook: \"post-install,pre-upgrade\""), "{}", problem.help);
+    }
+
+    #[test]
+    fn the_harm_is_that_of_the_tool_and_the_event() {
+        for (old, new, harm) in [
+            (json!({}), json!({"helm.sh/hook": "pre-upgrade"}), "then deletes what the hook created"),
+            (json!({}), json!({"helm.sh/hook": "post-upgrade"}), "before it runs the hook"),
+            (json!({}), json!({"helm.sh/hook": "pre-install"}), "no hook brings it back"),
+            (json!({}), json!({"argocd.argoproj.io/hook": "PreSync"}), "Argo CD takes a live hook out"),
+            (json!({"argocd.argoproj.io/hook": "PreSync"}), json!({}), "Argo CD would not run the migration again"),
+            (json!({"helm.sh/hook": "pre-install"}), json!({}), "Helm would not run the migration again"),
+        ] {
+            let problem = flip(&old, &new).unwrap();
+            assert!(problem.message.contains(harm), "{harm}: {}", problem.message);
+            let argocd = harm.starts_with("Argo CD");
+            assert_eq!(problem.help.starts_with("In Git"), argocd, "{}", problem.help);
+        }
     }
 
     #[test]

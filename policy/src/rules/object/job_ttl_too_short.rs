@@ -74,14 +74,14 @@ mod tests {
     use crate::request::Change;
     use crate::rules::Context;
     use crate::settings::Settings;
-    use crate::testing::test;
+    use crate::testing::{asking, test};
 
     fn is_found(hook: &str, seconds: &Value) -> bool {
         let object = Object::new(
             Kind::Job,
             json!({"metadata": {"annotations": {hook: "pre-install"}}, "spec": {"ttlSecondsAfterFinished": seconds}}),
         );
-        check(&Context::new(&Change::Create { object }, &Settings::default()).unwrap()).is_some()
+        check(&Context::new(&asking(Change::Create { object }), &Settings::default()).unwrap()).is_some()
     }
 
     #[test]

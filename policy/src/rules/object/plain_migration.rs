@@ -62,7 +62,7 @@ fn check(context: &Context<'_>) -> Option<Problem> {
          image fails halfway."
             .to_owned(),
         "Make it a hook on every render (helm.sh/hook: \"post-install,pre-upgrade\", helm.sh/hook-delete-policy: \
-         \"before-hook-creation\"), or give it a new name in every release. For a release that is installed already, \
+         \"before-hook-creation\"; not with --wait if the application needs the migration first), or give it a new name in every release. For a release that is installed already, \
          give the hook a new name too: under its old name it would flip."
             .to_owned(),
     ))
@@ -77,11 +77,11 @@ mod tests {
     use crate::request::Change;
     use crate::rules::Context;
     use crate::settings::Settings;
-    use crate::testing::test;
+    use crate::testing::{asking, test};
 
     fn is_found(kind: Kind, metadata: Value, change: fn(Object) -> Change) -> bool {
         let change = change(Object::new(kind, json!({ "metadata": metadata })));
-        check(&Context::new(&change, &Settings::default()).unwrap()).is_some()
+        check(&Context::new(&asking(change), &Settings::default()).unwrap()).is_some()
     }
 
     fn create(object: Object) -> Change {

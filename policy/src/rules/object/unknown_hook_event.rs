@@ -77,11 +77,12 @@ mod tests {
     use crate::request::Change;
     use crate::rules::Context;
     use crate::settings::Settings;
-    use crate::testing::test;
+    use crate::testing::{asking, test};
 
     fn message(annotations: Value) -> Option<String> {
         let object = Object::new(Kind::Job, json!({"metadata": {"annotations": annotations}}));
-        check(&Context::new(&Change::Create { object }, &Settings::default()).unwrap()).map(|problem| problem.message)
+        check(&Context::new(&asking(Change::Create { object }), &Settings::default()).unwrap())
+            .map(|problem| problem.message)
     }
 
     #[test]
