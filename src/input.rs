@@ -5,11 +5,9 @@
 mod error;
 mod json;
 mod request;
-mod scalar;
 mod stream;
 #[cfg(test)]
 mod tests;
-mod yaml;
 
 use std::vec;
 

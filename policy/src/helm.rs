@@ -1,6 +1,9 @@
 //! Helm's own grammar: what its annotations mean.
 
 mod hook;
+pub mod manifest;
+pub mod order;
+pub mod record;
 
 pub use hook::{DeletePolicies, DeletePolicy, Event, Events, NotAHook, spelled, weight};
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use granit_parser::{ErrorKind, ScanError};
+use stable_hooks_policy::yaml::{Problem, YamlError};
 use thiserror::Error;
 
 /// Something in a file that cannot be judged. The caller adds the file's name.
@@ -55,14 +55,11 @@ impl InputError {
     }
 
     /// `line` is where the parsed text starts in the file.
-    pub(super) fn yaml(error: &ScanError, line: usize) -> Self {
-        // These kinds carry text or a character of the file.
-        let problem = match error.kind() {
-            ErrorKind::UnexpectedCharacter { .. } => "unexpected character".into(),
-            ErrorKind::Custom(_) | ErrorKind::InputIo { .. } | ErrorKind::InputDecoding { .. } => "unreadable".into(),
-            kind => kind.to_string().into(),
+    pub(super) fn yaml(error: YamlError, line: usize) -> Self {
+        let reason = match error.problem {
+            Problem::MoreThanOne => Reason::MoreThanOne,
+            Problem::Malformed(problem) => Reason::Yaml { column: error.column, problem },
         };
-        let mark = error.marker();
-        Self { line: line + mark.line().saturating_sub(1), reason: Reason::Yaml { column: mark.col() + 1, problem } }
+        Self { line: line + error.line.saturating_sub(1), reason }
     }
 }

@@ -1,9 +1,10 @@
 //! Cuts a file into its documents and reads one at a time.
 
 use serde_json::Value;
+use stable_hooks_policy::yaml;
 
 use super::error::{InputError, Reason};
-use super::{json::Json, yaml};
+use super::json::Json;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
@@ -137,5 +138,6 @@ fn read_yaml(piece: Cursor<'_>) -> Result<Option<Located>, InputError> {
         let utf16 = piece.rest.starts_with(b"\xFF\xFE") || piece.rest.starts_with(b"\xFE\xFF");
         InputError { line: cursor.line, reason: if utf16 { Reason::Utf16 } else { Reason::Encoding } }
     })?;
-    yaml::parse(text, piece.line)
+    let found = yaml::parse(text, &yaml::Limits::default()).map_err(|error| InputError::yaml(error, piece.line))?;
+    Ok(found.map(|(line, value)| (piece.line + line - 1, value)))
 }

@@ -1,6 +1,5 @@
 //! The hook annotations as Helm 3 and 4 parse them (`pkg/release/v1/util/manifest_sorter.go`, `pkg/action/hooks.go`).
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 /// A closed set of words that Helm knows, in Helm's order.
@@ -15,6 +14,11 @@ macro_rules! words {
 
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }
+            }
+
+            /// Its place in a set of such words.
+            fn bit(self) -> u16 {
+                1 << self as u16
             }
         }
     };
@@ -61,7 +65,8 @@ fn joined<'a>(f: &mut fmt::Formatter<'_>, words: impl Iterator<Item = &'a str>) 
 }
 
 impl Event {
-    fn parse(item: &str) -> Option<Self> {
+    /// One item, as Helm's records spell it.
+    pub fn parse(item: &str) -> Option<Self> {
         match item {
             "test-success" => Some(Self::Test),
             item => Self::ALL.iter().copied().find(|event| event.as_str() == item),
@@ -75,8 +80,8 @@ impl Event {
 }
 
 /// The events of a hook: at least one, each of them known to Helm.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Events(BTreeSet<Event>);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Events(u16);
 
 /// Why Helm renders a document with `helm.sh/hook` to nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,56 +93,67 @@ pub enum NotAHook {
 impl Events {
     /// One empty or unknown item makes Helm drop the whole document.
     pub fn parse(value: &str) -> Result<Self, NotAHook> {
-        let mut events = BTreeSet::new();
+        let mut events = Self(0);
         for item in items(value) {
             match Event::parse(&item) {
-                Some(event) => events.insert(event),
+                Some(event) => events = events.with(event),
                 None if item.is_empty() => return Err(NotAHook::EmptyItem),
                 None => return Err(NotAHook::UnknownEvent(item)),
-            };
+            }
         }
-        Ok(Self(events))
+        Ok(events)
+    }
+
+    /// `None` for no events at all, which is no hook.
+    pub fn of(events: impl IntoIterator<Item = Event>) -> Option<Self> {
+        Some(events.into_iter().fold(Self(0), Self::with)).filter(|events| events.0 != 0)
+    }
+
+    fn with(self, event: Event) -> Self {
+        Self(self.0 | event.bit())
+    }
+
+    fn without(self, event: Event) -> Self {
+        Self(self.0 & !event.bit())
     }
 
     /// With `to` in the place of `from`.
     #[must_use]
-    pub fn moved(&self, from: Event, to: Event) -> Self {
-        Self(self.iter().map(|event| if event == from { to } else { event }).collect())
+    pub fn moved(self, from: Event, to: Event) -> Self {
+        if self.contains(from) { self.without(from).with(to) } else { self }
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = Event> + '_ {
-        self.0.iter().copied()
+    /// In Helm's order.
+    pub fn iter(self) -> impl Iterator<Item = Event> {
+        Event::ALL.iter().copied().filter(move |event| self.contains(*event))
     }
 
-    pub fn contains(&self, event: Event) -> bool {
-        self.0.contains(&event)
+    pub fn contains(self, event: Event) -> bool {
+        self.0 & event.bit() != 0
     }
 
     /// With the counterpart on the same side, where only installs or only upgrades are covered.
     #[must_use]
-    pub fn completed(&self) -> Self {
+    pub fn completed(self) -> Self {
         use Event::{PostInstall, PostUpgrade, PreInstall, PreUpgrade};
-        let mut events = self.0.clone();
+        let mut events = self;
         let installs = self.contains(PreInstall) || self.contains(PostInstall);
         let upgrades = self.contains(PreUpgrade) || self.contains(PostUpgrade);
         if installs != upgrades {
             for (install, upgrade) in [(PreInstall, PreUpgrade), (PostInstall, PostUpgrade)] {
                 if self.contains(install) || self.contains(upgrade) {
-                    events.extend([install, upgrade]);
+                    events = events.with(install).with(upgrade);
                 }
             }
         }
-        Self(events)
+        events
     }
 
     /// As `completed`, but with post-install for installs: before that, what the hook needs may not exist yet.
     #[must_use]
-    pub fn safely_completed(&self) -> Self {
-        let mut events = self.completed();
-        if !self.contains(Event::PreInstall) && events.0.remove(&Event::PreInstall) {
-            events.0.insert(Event::PostInstall);
-        }
-        events
+    pub fn safely_completed(self) -> Self {
+        let events = self.completed();
+        if self.contains(Event::PreInstall) { events } else { events.moved(Event::PreInstall, Event::PostInstall) }
     }
 }
 
@@ -148,37 +164,35 @@ impl fmt::Display for Events {
 }
 
 /// The delete policies of a hook that an annotation spells out.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeletePolicies {
-    known: BTreeSet<DeletePolicy>,
+    known: u16,
     unknown: bool,
 }
 
 impl DeletePolicies {
     /// Helm validates nothing here: an unknown or empty item is kept, means nothing, and switches the default off.
     pub fn parse(value: &str) -> Self {
-        let mut policies = Self { known: BTreeSet::new(), unknown: false };
+        let mut policies = Self { known: 0, unknown: false };
         for item in items(value) {
             match DeletePolicy::ALL.iter().find(|policy| policy.as_str() == item) {
-                Some(policy) => {
-                    policies.known.insert(*policy);
-                }
+                Some(policy) => policies.known |= policy.bit(),
                 None => policies.unknown = true,
             }
         }
         policies
     }
 
-    pub fn contains(&self, policy: DeletePolicy) -> bool {
-        self.known.contains(&policy)
+    pub fn contains(self, policy: DeletePolicy) -> bool {
+        self.known & policy.bit() != 0
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = DeletePolicy> + '_ {
-        self.known.iter().copied()
+    pub fn iter(self) -> impl Iterator<Item = DeletePolicy> {
+        DeletePolicy::ALL.iter().copied().filter(move |policy| self.contains(*policy))
     }
 
     /// Some item is no policy that Helm knows.
-    pub fn has_unknown(&self) -> bool {
+    pub fn has_unknown(self) -> bool {
         self.unknown
     }
 }
@@ -186,7 +200,7 @@ impl DeletePolicies {
 impl Default for DeletePolicies {
     /// What Helm does without the annotation.
     fn default() -> Self {
-        Self { known: BTreeSet::from([DeletePolicy::BeforeHookCreation]), unknown: false }
+        Self { known: DeletePolicy::BeforeHookCreation.bit(), unknown: false }
     }
 }
 
@@ -197,12 +211,9 @@ impl fmt::Display for DeletePolicies {
 }
 
 /// The value says exactly these policies, each once and spelled as Helm documents it; their order says nothing.
-pub fn spelled(value: &str, policies: &DeletePolicies) -> bool {
-    let mut written: Vec<&str> = value.split(',').collect();
-    written.sort_unstable();
-    let mut wanted: Vec<&str> = policies.iter().map(DeletePolicy::as_str).collect();
-    wanted.sort_unstable();
-    written == wanted
+pub fn spelled(value: &str, policies: DeletePolicies) -> bool {
+    let is_written = |policy: DeletePolicy| value.split(',').any(|item| item == policy.as_str());
+    value.split(',').count() == policies.iter().count() && policies.iter().all(is_written)
 }
 
 /// What Go's `strconv.Atoi` makes of it on a 64-bit machine; where this is `None`, Helm takes 0.
@@ -286,9 +297,9 @@ mod tests {
     #[test]
     fn spelling_is_exact_but_order_is_free() {
         let both = DeletePolicies::parse("before-hook-creation,hook-failed");
-        assert!(spelled("hook-failed,before-hook-creation", &both));
+        assert!(spelled("hook-failed,before-hook-creation", both));
         for value in ["before-hook-creation, hook-failed", "before-hook-creation", "hook-failed,hook-failed", "", "x"] {
-            assert!(!spelled(value, &both), "{value:?}");
+            assert!(!spelled(value, both), "{value:?}");
         }
     }
 

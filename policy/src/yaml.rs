@@ -1,6 +1,10 @@
 //! One YAML document as the JSON that kubectl and Helm make of it (`sigs.k8s.io/yaml`).
 //! Keys become strings, the last of duplicate keys wins, and `<<` overrides the keys before it.
 
+mod error;
+mod head;
+mod scalar;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::mem;
@@ -8,41 +12,53 @@ use std::mem;
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError};
 use serde_json::{Map, Value};
 
-use super::error::{InputError, Reason};
-use super::scalar;
-use super::stream::Located;
+pub use error::{Problem, YamlError};
+pub use head::{Head, head};
 
 /// As deep as `serde_json` reads, so that YAML and JSON are judged alike and recursion over a value is safe.
 const MAX_DEPTH: usize = 127;
-
-/// What anchors and aliases may copy within one document, in bytes as `measure` counts them.
-const MAX_COPIED: usize = 16 << 20;
-
-/// What may be read again after lines were indented, in bytes.
-const MAX_REREAD: usize = 64 << 20;
 
 const INDENT: &str = "                                                                ";
 
 /// In the words of `serde_json` and of the YAML parser.
 const TOO_DEEP: &str = "recursion limit exceeded";
 
-/// Why a node cannot become JSON.
-type Problem = &'static str;
+/// What one document may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How many collections may be nested. More than the default of 127 is not possible.
+    pub depth: usize,
+    /// What anchors and aliases may copy, in bytes as `measure` counts them.
+    pub copied: usize,
+    /// What may be read again after lines were indented, in bytes.
+    pub reread: usize,
+}
 
-/// Reads a text of at most one document that starts at `line` of the file.
-pub(super) fn parse(text: &str, line: usize) -> Result<Option<Located>, InputError> {
+impl Default for Limits {
+    fn default() -> Self {
+        Self { depth: MAX_DEPTH, copied: 16 << 20, reread: 64 << 20 }
+    }
+}
+
+/// Reads a text of at most one document, and says in which line that starts.
+pub fn parse(text: &str, limits: &Limits) -> Result<Option<(usize, Value)>, YamlError> {
+    read(text, limits, |_| false)
+}
+
+/// Reads until `enough` says so.
+fn read(text: &str, limits: &Limits, enough: fn(&Builder) -> bool) -> Result<Option<(usize, Value)>, YamlError> {
     let mut text = Cow::Borrowed(text);
     let mut reread = 0;
     loop {
-        match build(&text, line) {
+        match build(&text, limits, enough) {
             Ok(found) => return Ok(found),
             Err(Failure::Node(error)) => return Err(error),
             Err(Failure::Syntax(error)) => match indent(&text, &error) {
-                Some(indented) if reread < MAX_REREAD => {
+                Some(indented) if reread < limits.reread => {
                     reread += text.len();
                     text = Cow::Owned(indented);
                 }
-                _ => return Err(InputError::yaml(&error, line)),
+                _ => return Err(YamlError::from(&error)),
             },
         }
     }
@@ -58,35 +74,38 @@ fn indent(text: &str, error: &ScanError) -> Option<String> {
     Some([before, INDENT, after].concat())
 }
 
-fn build(text: &str, line: usize) -> Result<Option<Located>, Failure> {
-    let mut builder = Builder::default();
-    let mut start = line;
+fn build(text: &str, limits: &Limits, enough: fn(&Builder) -> bool) -> Result<Option<(usize, Value)>, Failure> {
+    let mut builder = Builder::new(limits);
+    let mut start = 1;
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(Failure::Syntax)?;
-        let at = line + span.start.line().saturating_sub(1);
-        let fail = |reason| Failure::Node(InputError { line: at, reason });
+        let (line, column) = (span.start.line(), span.start.col() + 1);
+        let fail = |problem| Failure::Node(YamlError { line, column, problem });
         if builder.open.is_empty() && event.is_node() {
             if builder.document.is_some() {
-                return Err(fail(Reason::MoreThanOne));
+                return Err(fail(Problem::MoreThanOne));
             }
-            start = at;
+            start = line;
         }
-        builder.event(event).map_err(|problem| {
-            let column = span.start.col() + 1;
-            let problem = problem.into();
-            fail(Reason::Yaml { column, problem })
-        })?;
+        builder.event(event).map_err(|defect| fail(Problem::Malformed(defect.into())))?;
+        if enough(&builder) {
+            builder.close();
+            break;
+        }
     }
     Ok(builder.document.map(|value| (start, value)))
 }
 
+/// Why a node cannot become JSON.
+type Defect = &'static str;
+
 enum Failure {
     Syntax(ScanError),
-    Node(InputError),
+    Node(YamlError),
 }
 
-#[derive(Default)]
 struct Builder {
+    limits: Limits,
     document: Option<Value>,
     /// The collections that have begun and not ended, each with its anchor.
     open: Vec<(Collection, usize)>,
@@ -114,7 +133,27 @@ struct Anchored {
 }
 
 impl Builder {
-    fn event(&mut self, event: Event<'_>) -> Result<(), Problem> {
+    fn new(limits: &Limits) -> Self {
+        let limits = Limits { depth: limits.depth.min(MAX_DEPTH), ..*limits };
+        Self { limits, document: None, open: Vec::new(), anchors: BTreeMap::new(), copied: 0 }
+    }
+
+    /// The entries of the outermost mapping, while no collection inside of it is open.
+    fn top_level(&self) -> Option<&Map<String, Value>> {
+        match self.open.as_slice() {
+            [(Collection::Mapping { entries, .. }, _)] => Some(entries),
+            _ => None,
+        }
+    }
+
+    /// Takes what was read of the outermost mapping as the whole document.
+    fn close(&mut self) {
+        if let Some((Collection::Mapping { entries, .. }, _)) = self.open.pop() {
+            self.document = Some(Value::Object(entries));
+        }
+    }
+
+    fn event(&mut self, event: Event<'_>) -> Result<(), Defect> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let plain = style == ScalarStyle::Plain;
@@ -143,15 +182,15 @@ impl Builder {
         }
     }
 
-    fn begin(&mut self, collection: Collection, anchor: usize) -> Result<(), Problem> {
-        if self.open.len() >= MAX_DEPTH {
+    fn begin(&mut self, collection: Collection, anchor: usize) -> Result<(), Defect> {
+        if self.open.len() >= self.limits.depth {
             return Err(TOO_DEEP);
         }
         self.open.push((collection, anchor));
         Ok(())
     }
 
-    fn finish(&mut self, value: Value, anchor: usize) -> Result<(), Problem> {
+    fn finish(&mut self, value: Value, anchor: usize) -> Result<(), Defect> {
         if anchor != 0 {
             let (size, depth) = measure(&value);
             self.spend(size)?;
@@ -161,12 +200,12 @@ impl Builder {
         self.add(value)
     }
 
-    fn alias(&mut self, anchor: usize) -> Result<(), Problem> {
+    fn alias(&mut self, anchor: usize) -> Result<(), Defect> {
         // The parser knows the anchor, so a missing one has not ended yet.
         let Some(anchored) = self.anchors.get(&anchor) else {
             return Err("alias inside of what it stands for");
         };
-        if self.open.len() + anchored.depth > MAX_DEPTH {
+        if self.open.len() + anchored.depth > self.limits.depth {
             return Err(TOO_DEEP);
         }
         let (value, size) = (anchored.value.clone(), anchored.size);
@@ -174,15 +213,15 @@ impl Builder {
         self.add(value)
     }
 
-    fn spend(&mut self, size: usize) -> Result<(), Problem> {
+    fn spend(&mut self, size: usize) -> Result<(), Defect> {
         self.copied = self.copied.saturating_add(size);
-        if self.copied > MAX_COPIED {
+        if self.copied > self.limits.copied {
             return Err("anchors and aliases that copy too much");
         }
         Ok(())
     }
 
-    fn add(&mut self, value: Value) -> Result<(), Problem> {
+    fn add(&mut self, value: Value) -> Result<(), Defect> {
         match self.open.last_mut() {
             None => self.document = Some(value),
             Some((Collection::Sequence(items), _)) => items.push(value),
@@ -198,7 +237,7 @@ impl Builder {
     }
 }
 
-fn name(key: Value) -> Result<String, Problem> {
+fn name(key: Value) -> Result<String, Defect> {
     match key {
         Value::String(name) => Ok(name),
         Value::Bool(name) => Ok(name.to_string()),
@@ -208,7 +247,7 @@ fn name(key: Value) -> Result<String, Problem> {
     }
 }
 
-fn merge(entries: &mut Map<String, Value>, value: Value) -> Result<(), Problem> {
+fn merge(entries: &mut Map<String, Value>, value: Value) -> Result<(), Defect> {
     let sources = match value {
         Value::Array(sources) => sources,
         source => vec![source],
@@ -223,20 +262,64 @@ fn merge(entries: &mut Map<String, Value>, value: Value) -> Result<(), Problem> 
     Ok(())
 }
 
+/// What a value and a key take on a 64-bit machine: the command line and the wasm must refuse the same documents.
+const NODE: usize = 32;
+const KEY: usize = 24;
+
 /// The bytes that a copy takes, roughly, and how many collections are nested.
 fn measure(value: &Value) -> (usize, usize) {
-    let node = size_of::<Value>();
     let sum = |(size, depth): (usize, usize), (item, below): (usize, usize)| (size + item, depth.max(below + 1));
     match value {
-        Value::String(text) => (node + text.len(), 0),
-        Value::Array(items) => items.iter().map(measure).fold((node, 1), sum),
+        Value::String(text) => (NODE + text.len(), 0),
+        Value::Array(items) => items.iter().map(measure).fold((NODE, 1), sum),
         Value::Object(entries) => {
             let entry = |(key, value): (&String, &Value)| {
                 let (size, depth) = measure(value);
-                (size + size_of::<String>() + key.len(), depth)
+                (size + KEY + key.len(), depth)
             };
-            entries.iter().map(entry).fold((node, 1), sum)
+            entries.iter().map(entry).fold((NODE, 1), sum)
         }
-        _ => (node, 0),
+        _ => (NODE, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{Limits, Problem, parse};
+    use crate::testing::test;
+
+    fn value(text: &str) -> Value {
+        parse(text, &Limits::default()).unwrap().unwrap().1
+    }
+
+    #[test]
+    fn reads_one_document_and_where_it_starts() {
+        assert_eq!(parse("# a\n\nb: c\n", &Limits::default()), Ok(Some((3, json!({"b": "c"})))));
+        assert_eq!(parse("# a\n", &Limits::default()), Ok(None));
+        let error = parse("a: b\n---\nc: d\n", &Limits::default()).unwrap_err();
+        assert_eq!((error.line, error.problem), (3, Problem::MoreThanOne));
+    }
+
+    #[test]
+    fn aliases_and_merges_are_resolved() {
+        assert_eq!(value("a: &a {k: v}\nb: {k: w, <<: *a}\n"), json!({"a": {"k": "v"}, "b": {"k": "v"}}));
+        assert_eq!(value("a: 1\na: 2\n1: yes\n"), json!({"a": 2, "1": true}));
+    }
+
+    #[test]
+    fn quoted_lines_need_no_indent_unless_that_costs_too_much() {
+        let text = "a:\n  b: \"x\ny\"\n";
+        assert_eq!(value(text), json!({"a": {"b": "x y"}}));
+        assert!(parse(text, &Limits { reread: 0, ..Limits::default() }).is_err());
+    }
+
+    #[test]
+    fn errors_name_a_place_and_quote_nothing() {
+        for text in ["hunter2: [", "a: *hunter2", "a: \"\\hunter2\"", "a:\n\thunter2", "@hunter2"] {
+            let error = parse(text, &Limits::default()).unwrap_err().to_string();
+            assert!(error.starts_with("line ") && !error.contains("hunter2"), "{error}");
+        }
     }
 }

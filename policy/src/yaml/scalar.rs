@@ -98,3 +98,34 @@ fn float(text: &str) -> Option<Number> {
     let whole = float.to_string().parse::<i64>().ok();
     whole.map(Number::from).or_else(|| Number::from_f64(float))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::resolve;
+    use crate::testing::test;
+
+    fn plain(text: &str) -> Value {
+        resolve(text.into(), true, None).unwrap()
+    }
+
+    #[test]
+    fn plain_scalars_are_yaml_1_1() {
+        for (text, value) in [("yes", json!(true)), ("N", json!(false)), ("~", json!(null)), ("010", json!(8))] {
+            assert_eq!(plain(text), value, "{text}");
+        }
+        for (text, value) in [("0b11", json!(3)), ("1_0", json!(10)), ("1e3", json!(1000)), ("-.5", json!(-0.5))] {
+            assert_eq!(plain(text), value, "{text}");
+        }
+        for text in ["1:30", "08:00", "0x", "2001-01-01", "tRue", "-"] {
+            assert_eq!(plain(text), json!(text), "{text}");
+        }
+        assert!(resolve(".nan".into(), true, None).is_err());
+    }
+
+    #[test]
+    fn quoted_scalars_are_text() {
+        assert_eq!(resolve("yes".into(), false, None), Ok(json!("yes")));
+    }
+}

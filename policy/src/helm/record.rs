@@ -1,0 +1,285 @@
+//! The release record that Helm stores (`pkg/storage/driver/util.go`): base64 of gzip of JSON, in a Secret in base64 again.
+//!
+//! Chart files, values and notes are skipped while parsing, so the most that is held is the JSON and its manifests.
+
+mod chart;
+mod json;
+
+use std::collections::BTreeSet;
+use std::io::{ErrorKind, Read};
+
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
+use flate2::bufread::MultiGzDecoder;
+use serde_json::error::Category;
+use thiserror::Error;
+
+use json::Raw;
+
+/// Go does not look at the bits that the last character has too many.
+const BASE64: GeneralPurpose =
+    GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
+
+/// Without it Helm takes the bytes for plain JSON.
+const GZIP: [u8; 3] = [0x1f, 0x8b, 0x08];
+
+/// Deflate cannot do better than that, whatever the size says that ends a gzip.
+const BEST_RATIO: usize = 1032;
+
+/// One revision of a release. What its JSON leaves out is empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Record {
+    pub name: String,
+    pub namespace: String,
+    pub version: u64,
+    pub status: String,
+    pub description: String,
+    pub manifest: String,
+    pub hooks: Vec<RecordHook>,
+    pub apply_method: ApplyMethod,
+    /// The chart's own templates that make a hook and ask whether this is an install or an upgrade, written as in
+    /// [`RecordHook::path`].
+    pub conditional_templates: BTreeSet<String>,
+}
+
+/// How Helm writes the objects of this revision.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ApplyMethod {
+    #[default]
+    ClientSide,
+    ServerSide,
+}
+
+/// A hook as Helm parsed it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RecordHook {
+    pub kind: String,
+    pub name: String,
+    /// Of the template, from the chart's name on.
+    pub path: String,
+    pub manifest: String,
+    pub events: Vec<String>,
+    pub weight: i64,
+    pub delete_policies: Vec<String>,
+}
+
+/// What one record may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The size of its JSON. About as much again is held for its manifests.
+    pub inflated_bytes: usize,
+}
+
+impl Default for Limits {
+    /// Twice what the largest charts come to; two such records take a small part of the 2 s that a policy has.
+    fn default() -> Self {
+        Self { inflated_bytes: 16 << 20 }
+    }
+}
+
+/// At which stage a record turned out not to be one. Never says a byte of it.
+#[derive(Debug, Clone, Copy, Error, PartialEq, Eq)]
+pub enum DecodeError {
+    #[error("data.release is not base64")]
+    Base64,
+    #[error("data.release is base64 once, where a Secret has it twice")]
+    InnerBase64,
+    #[error("the gzip in data.release is cut off")]
+    GzipCutOff,
+    #[error("the gzip in data.release is broken")]
+    Gzip,
+    #[error("data.release inflates to more than {limit} bytes")]
+    TooLarge { limit: usize },
+    #[error("the JSON in data.release is cut off")]
+    JsonCutOff,
+    #[error("data.release holds neither gzip nor JSON, or broken JSON")]
+    Json,
+    #[error("the JSON in data.release is not that of a release")]
+    NotARelease,
+}
+
+/// Reads `data.release` of a Secret, as the API writes it.
+pub fn decode_secret(data: &str, limits: &Limits) -> Result<Record, DecodeError> {
+    let stored = decode_base64(data.as_bytes()).ok_or(DecodeError::Base64)?;
+    let packed = decode_base64(&stored).ok_or(DecodeError::InnerBase64)?;
+    drop(stored);
+    unpack(packed, limits.inflated_bytes)
+}
+
+/// Reads `data.release` of a `ConfigMap`.
+pub fn decode_config_map(data: &str, limits: &Limits) -> Result<Record, DecodeError> {
+    let packed = decode_base64(data.as_bytes()).ok_or(DecodeError::Base64)?;
+    unpack(packed, limits.inflated_bytes)
+}
+
+/// As Go's `StdEncoding`, which passes over line ends.
+fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
+    let is_line_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
+    if text.iter().any(is_line_end) {
+        let text: Vec<u8> = text.iter().copied().filter(|byte| !is_line_end(byte)).collect();
+        return BASE64.decode(text).ok();
+    }
+    BASE64.decode(text).ok()
+}
+
+fn unpack(packed: Vec<u8>, limit: usize) -> Result<Record, DecodeError> {
+    let json = if packed.starts_with(&GZIP) { inflate(&packed, limit)? } else { packed };
+    if json.len() > limit {
+        return Err(DecodeError::TooLarge { limit });
+    }
+    let raw: Option<Raw> = serde_json::from_slice(&json).map_err(|error| match error.classify() {
+        Category::Eof => DecodeError::JsonCutOff,
+        Category::Data => DecodeError::NotARelease,
+        Category::Syntax | Category::Io => DecodeError::Json,
+    })?;
+    Ok(raw.map(Record::from).unwrap_or_default())
+}
+
+/// At most one byte more than `limit`.
+fn inflate(packed: &[u8], limit: usize) -> Result<Vec<u8>, DecodeError> {
+    // Room for all of it at once: growing would hold it twice.
+    let size = packed.last_chunk().map_or(0, |size| u32::from_le_bytes(*size));
+    let most = limit.min(packed.len().saturating_mul(BEST_RATIO));
+    let mut json = Vec::with_capacity(most.min(usize::try_from(size).unwrap_or(most)));
+    let bound = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    match MultiGzDecoder::new(packed).take(bound).read_to_end(&mut json) {
+        Ok(_) => Ok(json),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(DecodeError::GzipCutOff),
+        Err(_) => Err(DecodeError::Gzip),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use base64::Engine;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use serde_json::{Value, json};
+
+    use super::{ApplyMethod, BASE64, DecodeError, Limits, Record, decode_config_map, decode_secret};
+    use crate::testing::test;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn decode(packed: &[u8]) -> Result<Record, DecodeError> {
+        decode_config_map(&BASE64.encode(packed), &Limits::default())
+    }
+
+    fn record(json: Value) -> Record {
+        decode(&gzip(json.to_string().as_bytes())).unwrap()
+    }
+
+    #[test]
+    fn reads_what_helm_wrote() {
+        let json = json!({
+            "name": "orders", "namespace": "shop", "version": 2, "apply_method": "ssa",
+            "info": {"status": "pending-upgrade", "description": "Preparing upgrade", "notes": "x", "deleted": ""},
+            "chart": {"metadata": {"name": "flip"}, "files": [{"name": "a", "data": "?"}], "values": {"a": [1]}},
+            "config": {"manifest": 5}, "manifest": "---\n# Source: a\n",
+            "hooks": [{
+                "name": "migrate", "kind": "Job", "path": "flip/templates/job.yaml", "manifest": "kind: Job\n",
+                "events": ["pre-upgrade"], "weight": -1, "delete_policies": ["hook-failed"],
+                "last_run": {"started_at": "", "phase": ""},
+            }, null],
+        });
+        let packed = gzip(json.to_string().as_bytes());
+        let found = decode(&packed).unwrap();
+        let secret = BASE64.encode(BASE64.encode(&packed));
+        assert_eq!(decode_secret(&secret, &Limits::default()), Ok(found.clone()));
+        assert_eq!((found.name.as_str(), found.namespace.as_str(), found.version), ("orders", "shop", 2));
+        assert_eq!((found.status.as_str(), found.description.as_str()), ("pending-upgrade", "Preparing upgrade"));
+        assert_eq!((found.manifest.as_str(), found.apply_method), ("---\n# Source: a\n", ApplyMethod::ServerSide));
+        let [hook] = found.hooks.as_slice() else { panic!("one hook") };
+        assert_eq!((hook.kind.as_str(), hook.name.as_str(), hook.weight), ("Job", "migrate", -1));
+        assert_eq!((hook.path.as_str(), hook.manifest.as_str()), ("flip/templates/job.yaml", "kind: Job\n"));
+        assert_eq!(
+            (hook.events.as_slice(), hook.delete_policies.as_slice()),
+            (&["pre-upgrade".to_owned()][..], &["hook-failed".to_owned()][..])
+        );
+    }
+
+    #[test]
+    fn absent_and_null_are_empty() {
+        let nulls = json!({
+            "name": null, "version": null, "info": null, "chart": null, "manifest": null, "hooks": null,
+            "apply_method": null,
+        });
+        for json in [json!({}), json!(null), nulls, json!({"hooks": [], "chart": {"templates": null}, "info": {}})] {
+            assert_eq!(record(json.clone()), Record::default(), "{json}");
+        }
+    }
+
+    #[test]
+    fn plain_json_and_line_ends_are_read_as_helm_reads_them() {
+        let json = br#"{"name":"a"}"#;
+        assert_eq!(decode(json).unwrap().name, "a");
+        let text = BASE64.encode(gzip(json));
+        let (start, end) = text.split_at(10);
+        assert_eq!(decode_config_map(&format!("{start}\r\n{end}\n"), &Limits::default()).unwrap().name, "a");
+        // Go is not strict about the last character's spare bits: this is `{}`.
+        assert_eq!(decode_config_map("e31=", &Limits::default()), Ok(Record::default()));
+    }
+
+    #[test]
+    fn members_of_a_gzip_are_joined_and_checked() {
+        let (first, second) = (gzip(br#"{"name":"#), gzip(br#""a"}"#));
+        assert_eq!(decode(&[first.clone(), second].concat()).unwrap().name, "a");
+        assert_eq!(decode(&[first.as_slice(), &first[..20]].concat()), Err(DecodeError::GzipCutOff));
+        assert_eq!(decode(&[first.as_slice(), b"more than a header"].concat()), Err(DecodeError::Gzip));
+        let mut wrong_sum = gzip(b"{}");
+        let at = wrong_sum.len() - 8;
+        wrong_sum[at] ^= 1;
+        assert_eq!(decode(&wrong_sum), Err(DecodeError::Gzip));
+    }
+
+    #[test]
+    fn every_stage_can_be_wrong() {
+        let whole = gzip(br#"{"name":"a"}"#);
+        let secret = |data: &str| decode_secret(data, &Limits::default()).unwrap_err();
+        assert_eq!(secret("?"), DecodeError::Base64);
+        assert_eq!(secret("e30"), DecodeError::Base64);
+        assert_eq!(secret(&BASE64.encode(&whole)), DecodeError::InnerBase64);
+        assert_eq!(decode(&whole[..whole.len() - 9]), Err(DecodeError::GzipCutOff));
+        assert_eq!(decode(&whole[..5]), Err(DecodeError::GzipCutOff));
+        assert_eq!(decode(b""), Err(DecodeError::JsonCutOff));
+        assert_eq!(decode(&gzip(br#"{"name":"a"#)), Err(DecodeError::JsonCutOff));
+        for json in [&b"hunter2"[..], b"{} {}", b"{\"name\":\"\xff\"}", b"\x1f\x8b"] {
+            assert_eq!(decode(json), Err(DecodeError::Json), "{json:?}");
+        }
+        for json in [
+            r#"{"version":"2"}"#,
+            r#"{"version":-1}"#,
+            r#"{"version":18446744073709551616}"#,
+            r#"{"manifest":5}"#,
+            r#"{"hooks":{}}"#,
+            r#"{"hooks":[{"events":"pre-install"}]}"#,
+            r#"{"name":"a","name":"b"}"#,
+            "[[]]",
+        ] {
+            assert_eq!(decode(json.as_bytes()), Err(DecodeError::NotARelease), "{json}");
+        }
+    }
+
+    #[test]
+    fn a_bomb_is_bounded() {
+        let limits = Limits { inflated_bytes: 1000 };
+        let fits = format!("{{}}{}", " ".repeat(998));
+        let large = format!("{fits} ");
+        for (json, expected) in [(fits, Ok(Record::default())), (large, Err(DecodeError::TooLarge { limit: 1000 }))] {
+            assert_eq!(decode_config_map(&BASE64.encode(gzip(json.as_bytes())), &limits), expected);
+            assert_eq!(decode_config_map(&BASE64.encode(json), &limits), expected);
+        }
+        // A size that lies reserves nothing.
+        let mut packed = gzip(b"{}");
+        let at = packed.len() - 4;
+        packed[at..].fill(0xff);
+        assert_eq!(decode(&packed), Err(DecodeError::Gzip));
+    }
+}

@@ -1,0 +1,139 @@
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{Builder, Limits, YamlError, read};
+
+/// What tells an object apart, as Go reads it into strings. What is absent is empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Head {
+    pub api_version: String,
+    pub kind: String,
+    pub name: String,
+    pub namespace: String,
+    pub labels: BTreeMap<String, String>,
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// Reads a document until apiVersion, kind and metadata are complete: what follows may be megabytes.
+///
+/// What is wrong, or said again, after that is not seen.
+pub fn head(text: &str, limits: &Limits) -> Result<Head, YamlError> {
+    let document = read(text, limits, is_complete)?;
+    Ok(document.map_or_else(Head::default, |(_, value)| Head::of(&value)))
+}
+
+fn is_complete(builder: &Builder) -> bool {
+    builder
+        .top_level()
+        .is_some_and(|entries| ["apiVersion", "kind", "metadata"].iter().all(|key| entries.contains_key(*key)))
+}
+
+impl Head {
+    /// A field of the wrong type counts as absent.
+    pub fn of(object: &Value) -> Self {
+        let metadata = object.get("metadata");
+        let strings = |field| metadata.and_then(|metadata| metadata.get(field)).map(strings).unwrap_or_default();
+        Self {
+            api_version: string(object.get("apiVersion")),
+            kind: string(object.get("kind")),
+            name: string(metadata.and_then(|metadata| metadata.get("name"))),
+            namespace: string(metadata.and_then(|metadata| metadata.get("namespace"))),
+            labels: strings("labels"),
+            annotations: strings("annotations"),
+        }
+    }
+}
+
+fn string(value: Option<&Value>) -> String {
+    value.and_then(text).unwrap_or_default()
+}
+
+fn strings(map: &Value) -> BTreeMap<String, String> {
+    let entries = map.as_object().into_iter().flatten();
+    entries.filter_map(|(key, value)| Some((key.clone(), text(value)?))).collect()
+}
+
+/// Where Go wants a string, `sigs.k8s.io/yaml` spells numbers and booleans out, and null leaves the string empty.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => Some(String::new()),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Number(value) => Some(value.to_string()),
+        Value::String(value) => Some(value.clone()),
+        Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Head, Limits, head};
+    use crate::testing::test;
+
+    fn read(text: &str) -> Head {
+        head(text, &Limits::default()).unwrap()
+    }
+
+    fn annotation(value: &str) -> Option<String> {
+        read(&format!("metadata: {{annotations: {{a: {value}}}}}")).annotations.remove("a")
+    }
+
+    #[test]
+    fn reads_what_tells_an_object_apart() {
+        let job = read(
+            "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: migrate\n  namespace: shop\n  \
+             labels: {app: shop}\n  annotations:\n    helm.sh/hook: pre-upgrade\nspec: {}\n",
+        );
+        assert_eq!((job.api_version.as_str(), job.kind.as_str()), ("batch/v1", "Job"));
+        assert_eq!((job.name.as_str(), job.namespace.as_str()), ("migrate", "shop"));
+        assert_eq!(job.labels["app"], "shop");
+        assert_eq!(job.annotations["helm.sh/hook"], "pre-upgrade");
+    }
+
+    #[test]
+    fn stops_where_it_has_all() {
+        let start = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n";
+        assert_eq!(read(&format!("{start}data: [\n\t}}")).name, "a");
+        assert_eq!(read(&format!("{start}metadata: {{name: b}}\n")).name, "a");
+        assert!(head("apiVersion: v1\nkind: Secret\ndata: [\n\t}\nmetadata: {name: a}\n", &Limits::default()).is_err());
+    }
+
+    #[test]
+    fn reads_keys_in_any_order_and_the_last_of_each() {
+        let text = "data: {kind: No, metadata: {name: no}}\nmetadata: {name: a, annotations: {k: a}, annotations: {k: b}}\nkind: B\nkind: C\napiVersion: v1\n";
+        let found = read(text);
+        assert_eq!((found.kind.as_str(), found.name.as_str()), ("C", "a"));
+        assert_eq!(found.annotations["k"], "b");
+    }
+
+    #[test]
+    fn scalars_become_the_strings_that_go_makes_of_them() {
+        for (value, expected) in
+            [("5", "5"), ("-05", "-5"), ("0x10", "16"), ("1_000", "1000"), ("1.5", "1.5"), ("5.0", "5")]
+        {
+            assert_eq!(annotation(value).as_deref(), Some(expected), "{value}");
+        }
+        for (value, expected) in [("yes", "true"), ("off", "false"), ("~", ""), ("", ""), ("\"5\"", "5")] {
+            assert_eq!(annotation(value).as_deref(), Some(expected), "{value}");
+        }
+        assert_eq!(annotation("[pre-install]"), None);
+    }
+
+    #[test]
+    fn wrong_and_missing_fields_are_empty() {
+        for text in ["", "# nothing\n", "[]", "a", "metadata: []", "metadata: {name: {}, labels: 5, annotations: null}"]
+        {
+            assert_eq!(read(text), Head::default(), "{text}");
+        }
+    }
+
+    #[test]
+    fn limits_hold() {
+        let deep = Limits { depth: 2, ..Limits::default() };
+        assert!(head("metadata: {labels: {}}", &deep).is_err());
+        assert!(head("metadata: {name: a}", &deep).is_ok());
+        let copies = Limits { copied: 100, ..Limits::default() };
+        let error = head("a: &a [xxxxxxxx, yyyyyyyy]\nb: *a\n", &copies).unwrap_err();
+        assert_eq!(error.to_string(), "line 1, column 26: anchors and aliases that copy too much");
+    }
+}
