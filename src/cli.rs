@@ -1,9 +1,11 @@
 //! Arguments, resolved once, and the exit code: 0 nothing denied, 1 something denied, 2 could not judge.
 
 mod explain;
+mod release;
 mod review;
+mod run;
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -29,6 +31,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Review(review::Arguments),
+    Release(release::Arguments),
     Explain(explain::Arguments),
 }
 
@@ -73,6 +76,19 @@ struct PolicyArguments {
     cluster: Option<PathBuf>,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FailOn {
+    Deny,
+    Warn,
+}
+
+/// Who judges, everything checked.
+struct Judge {
+    engine: Box<dyn Engine>,
+    settings: Value,
+    cluster: Arc<ClusterView>,
+}
+
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
@@ -104,32 +120,41 @@ impl OutputArguments {
 }
 
 impl PolicyArguments {
-    /// The engine and the settings, both checked.
-    fn resolve(&self) -> Result<(Box<dyn Engine>, Value), Failure> {
+    fn resolve(&self) -> Result<Judge, Failure> {
         let settings = self.settings.as_ref().map(|path| read_settings(path)).transpose()?.unwrap_or_else(|| json!({}));
-        let cluster = match &self.cluster {
+        let cluster = Arc::new(match &self.cluster {
             Some(path) => {
                 ClusterView::read(&read(path)?).map_err(|error| Failure(format!("{}: {error}", path.display())))?
             }
             None => ClusterView::default(),
-        };
+        });
         let engine: Box<dyn Engine> = match &self.policy {
             Some(path) => {
-                let policy = Policy::load(path, Arc::new(cluster), DEFAULT_TIMEOUT);
+                let policy = Policy::load(path, Arc::clone(&cluster), DEFAULT_TIMEOUT);
                 Box::new(policy.map_err(|error| Failure(error.to_string()))?)
             }
-            None => Box::new(Native),
+            None => Box::new(Native::new(Arc::clone(&cluster))),
         };
         check_settings(engine.as_ref(), &settings).map_err(|error| match &self.settings {
             Some(path) => Failure(format!("{}: {error}", path.display())),
             None => Failure(error.to_string()),
         })?;
-        Ok((engine, settings))
+        Ok(Judge { engine, settings, cluster })
     }
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     std::fs::read(path).map_err(|error| Failure(format!("{}: {error}", path.display())))
+}
+
+/// A file, or standard input where it is called `-`.
+fn read_input(file: &Path) -> Result<Vec<u8>, Failure> {
+    if file.as_os_str() != "-" {
+        return read(file);
+    }
+    let mut bytes = Vec::new();
+    io::stdin().lock().read_to_end(&mut bytes).map_err(|error| Failure(format!("-: {error}")))?;
+    Ok(bytes)
 }
 
 /// As Kubewarden hands settings to a policy: an object, also where the file is empty.
@@ -146,6 +171,7 @@ fn read_settings(path: &Path) -> Result<Value, Failure> {
 pub fn main() -> ExitCode {
     let result = match Cli::parse().verb {
         Verb::Review(arguments) => review::run(&arguments),
+        Verb::Release(arguments) => release::run(&arguments),
         Verb::Explain(arguments) => explain::run(&arguments),
     };
     match result {

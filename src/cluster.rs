@@ -5,6 +5,7 @@
 mod mask;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -20,7 +21,9 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// The objects of a cluster; the default is no cluster at all, which is not an empty one.
 #[derive(Debug, Clone, Default)]
 pub struct ClusterView {
-    kinds: Option<BTreeMap<Kind, Objects>>,
+    kinds: Option<Arc<BTreeMap<Kind, Objects>>>,
+    /// Release records by kind and place, known also where nothing else of the cluster is.
+    records: Option<Arc<BTreeMap<Kind, Objects>>>,
 }
 
 /// `apiVersion` and `kind`.
@@ -53,9 +56,7 @@ impl ClusterView {
             let Content::Manifest(object) = content else {
                 return Err(ClusterError::Request { line });
             };
-            let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-            let kind = (text("/apiVersion"), text("/kind"));
-            let place = (text("/metadata/namespace"), text("/metadata/name"));
+            let (kind, place) = address(&object);
             if place.1.is_empty() {
                 return Err(ClusterError::NoName { line });
             }
@@ -68,7 +69,19 @@ impl ClusterView {
             }
             objects.insert(place, object);
         }
-        Ok(Self { kinds: Some(kinds) })
+        Ok(Self { kinds: Some(Arc::new(kinds)), records: None })
+    }
+
+    /// The same cluster with release records in it. Where there is no other object, these are all its Secrets and
+    /// `ConfigMaps`, and about other kinds still nothing is known.
+    #[must_use]
+    pub fn with_records(&self, records: impl IntoIterator<Item = Value>) -> Self {
+        let mut known = BTreeMap::<Kind, Objects>::new();
+        for record in records {
+            let (kind, place) = address(&record);
+            known.entry(kind).or_default().insert(place, record);
+        }
+        Self { kinds: self.kinds.clone(), records: Some(Arc::new(known)) }
     }
 
     /// Answers the host call `kubewarden/kubernetes/<operation>` of a policy that may see `granted`.
@@ -102,6 +115,27 @@ impl ClusterView {
     }
 
     fn get(&self, query: &Get) -> Result<Value, String> {
+        let mut object = match self.record(query) {
+            Some(record) => record?,
+            None => self.find(query)?,
+        };
+        Mask::new(query.field_masks.iter().flatten()).prune_object(&mut object);
+        Ok(object)
+    }
+
+    /// A release record; `None` where the cluster's other objects have the answer.
+    fn record(&self, query: &Get) -> Option<Result<Value, String>> {
+        let records = self.records.as_deref()?;
+        let kind = (query.api_version.clone(), query.kind.clone());
+        let place = (query.namespace.clone().unwrap_or_default(), query.name.clone());
+        match records.get(&kind).and_then(|objects| objects.get(&place)) {
+            Some(record) => Some(Ok(record.clone())),
+            None if self.kinds.is_none() && is_record_storage(&kind) => Some(Err(cannot_find(query))),
+            None => None,
+        }
+    }
+
+    fn find(&self, query: &Get) -> Result<Value, String> {
         let Get { api_version, kind, name, namespace, .. } = query;
         let objects = self.objects(api_version, kind)?;
         let namespace_of_key = match namespace {
@@ -113,11 +147,7 @@ impl ClusterView {
             _ => "",
         };
         let found = objects.and_then(|objects| objects.get(&(namespace_of_key.to_owned(), name.to_owned())));
-        let mut object = found.cloned().ok_or_else(|| {
-            format!("Cannot find {api_version}/{kind} named '{name}' inside of namespace '{namespace:?}'")
-        })?;
-        Mask::new(query.field_masks.iter().flatten()).prune_object(&mut object);
-        Ok(object)
+        found.cloned().ok_or_else(|| cannot_find(query))
     }
 
     fn list(&self, query: &List, namespace: Option<&str>) -> Result<Value, String> {
@@ -160,7 +190,7 @@ impl ClusterView {
     }
 
     fn kinds(&self) -> Result<&BTreeMap<Kind, Objects>, String> {
-        self.kinds.as_ref().ok_or_else(|| "kube::Client was not initialized properly".to_owned())
+        self.kinds.as_deref().ok_or_else(|| "kube::Client was not initialized properly".to_owned())
     }
 }
 
@@ -203,6 +233,21 @@ fn check_grant(granted: &[ContextAwareResource], api_version: &str, kind: &str) 
         "Policy has not been granted access to Kubernetes {api_version}/{kind} resources. \
          The violation has been reported."
     ))
+}
+
+fn cannot_find(query: &Get) -> String {
+    let Get { api_version, kind, name, namespace, .. } = query;
+    format!("Cannot find {api_version}/{kind} named '{name}' inside of namespace '{namespace:?}'")
+}
+
+/// What an object is called: its kind, then its namespace and name.
+fn address(object: &Value) -> (Kind, (String, String)) {
+    let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    ((text("/apiVersion"), text("/kind")), (text("/metadata/namespace"), text("/metadata/name")))
+}
+
+fn is_record_storage((api_version, kind): &Kind) -> bool {
+    api_version == "v1" && matches!(kind.as_str(), "Secret" | "ConfigMap")
 }
 
 fn unanswerable(question: &str) -> String {

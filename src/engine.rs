@@ -1,31 +1,58 @@
 //! Two ways to the same answer: the core compiled in, or the wasm bytes that run in the cluster.
 
+use std::sync::Arc;
+
 use json_patch::Patch;
 use kubewarden_policy_sdk::response::ValidationResponse;
 use kubewarden_policy_sdk::settings::SettingsValidationResponse;
 use serde::Serialize;
 use serde_json::Value;
+use stable_hooks_policy::cluster::{Cluster, Lookup, Query};
 use stable_hooks_policy::wire;
 use thiserror::Error;
 
+use crate::cluster::ClusterView;
 use crate::host::{CallError, Policy, patch};
+use crate::metadata::ContextAwareResource;
 
 /// Something that answers as a Kubewarden policy does: bytes in, bytes out.
 pub trait Engine {
     fn validate(&self, payload: &[u8]) -> Result<Vec<u8>, CallError>;
     fn validate_settings(&self, settings: &[u8]) -> Result<Vec<u8>, CallError>;
+    /// The same engine before another view of the cluster.
+    fn with_cluster(&self, cluster: Arc<ClusterView>) -> Box<dyn Engine>;
 }
 
-/// The core that is compiled into this program.
-pub struct Native;
+/// The core that is compiled into this program, with a view of the cluster.
+#[derive(Default)]
+pub struct Native(Arc<ClusterView>);
+
+impl Native {
+    pub fn new(cluster: Arc<ClusterView>) -> Self {
+        Self(cluster)
+    }
+}
+
+/// The same questions and answers as over a host call, so that both engines see the same cluster.
+impl Cluster for Native {
+    fn get(&self, query: &Query<'_>) -> Lookup {
+        let (api_version, kind) = (query.api_version.to_owned(), query.kind.to_owned());
+        let granted = [ContextAwareResource { api_version, kind }];
+        wire::lookup_answer(self.0.answer("get_resource", &wire::lookup_request(query), &granted))
+    }
+}
 
 impl Engine for Native {
     fn validate(&self, payload: &[u8]) -> Result<Vec<u8>, CallError> {
-        Ok(wire::validate(payload))
+        Ok(wire::validate(payload, self))
     }
 
     fn validate_settings(&self, settings: &[u8]) -> Result<Vec<u8>, CallError> {
         Ok(wire::validate_settings(settings))
+    }
+
+    fn with_cluster(&self, cluster: Arc<ClusterView>) -> Box<dyn Engine> {
+        Box::new(Self::new(cluster))
     }
 }
 
@@ -36,6 +63,10 @@ impl Engine for Policy {
 
     fn validate_settings(&self, settings: &[u8]) -> Result<Vec<u8>, CallError> {
         self.validate_settings(settings)
+    }
+
+    fn with_cluster(&self, cluster: Arc<ClusterView>) -> Box<dyn Engine> {
+        Box::new(self.with_cluster(cluster))
     }
 }
 

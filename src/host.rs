@@ -107,6 +107,14 @@ impl Policy {
         Ok(Self { compiled, metadata, lookups, timeout })
     }
 
+    /// The same policy before another view of the cluster; nothing is compiled again.
+    #[must_use]
+    pub fn with_cluster(&self, cluster: Arc<ClusterView>) -> Self {
+        let lookups = Arc::new(Lookups { cluster, granted: self.lookups.granted.clone() });
+        let (compiled, metadata) = (self.compiled.clone(), self.metadata.clone());
+        Self { compiled, metadata, lookups, timeout: self.timeout }
+    }
+
     /// What the policy says about itself, if it has been annotated.
     #[must_use]
     pub fn metadata(&self) -> Option<&Metadata> {

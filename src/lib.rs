@@ -9,4 +9,5 @@ pub mod engine;
 pub mod host;
 pub mod input;
 pub mod metadata;
+pub mod records;
 mod report;

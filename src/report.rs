@@ -11,7 +11,7 @@ use stable_hooks_policy::wire::FINDINGS_ANNOTATION;
 
 use crate::engine::Answer;
 
-/// The results of one run, in the order of the input.
+/// The results of one run, in the order in which the verb judges.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     results: Vec<Judged>,

@@ -1,8 +1,6 @@
 //! Argo CD's grammar of hooks, and what Helm's annotations mean in it
 //! (gitops-engine `pkg/sync/hook`, `pkg/sync/syncwaves`; Argo CD `controller/hook.go`).
 
-use std::collections::BTreeSet;
-
 use crate::helm;
 
 pub const HOOK: &str = "argocd.argoproj.io/hook";
@@ -17,13 +15,13 @@ pub const HOOK_FAILED: &str = "HookFailed";
 const HOOK_TYPES: [&str; 6] = ["PreSync", "Sync", "PostSync", "SyncFail", "PreDelete", "PostDelete"];
 
 /// The items of an annotation, as Argo CD reads them: trimmed, case kept.
-pub fn items(value: &str) -> BTreeSet<&str> {
-    value.split(',').map(str::trim).filter(|item| !item.is_empty()).collect()
+pub fn items(value: &str) -> impl Iterator<Item = &str> {
+    value.split(',').map(str::trim).filter(|item| !item.is_empty())
 }
 
 /// The hook types in a value of [`HOOK`]; empty when nothing in it makes a hook.
-pub fn hook_types(value: &str) -> BTreeSet<&str> {
-    items(value).into_iter().filter(|item| HOOK_TYPES.contains(item)).collect()
+pub fn hook_types(value: &str) -> Vec<&'static str> {
+    HOOK_TYPES.into_iter().filter(|known| items(value).any(|item| item == *known)).collect()
 }
 
 /// Types that run only when the application is deleted.
@@ -32,7 +30,7 @@ pub fn is_delete_type(hook_type: &str) -> bool {
 }
 
 /// What Argo CD makes of Helm's events: `None` for one that it never runs.
-pub fn hook_type(event: helm::Event) -> Option<&'static str> {
+fn hook_type(event: helm::Event) -> Option<&'static str> {
     use helm::Event::{
         PostDelete, PostInstall, PostRollback, PostUpgrade, PreDelete, PreInstall, PreRollback, PreUpgrade, Test,
     };
@@ -43,6 +41,12 @@ pub fn hook_type(event: helm::Event) -> Option<&'static str> {
         PostDelete => Some("PostDelete"),
         PreRollback | PostRollback | Test => None,
     }
+}
+
+/// What Argo CD makes of a Helm hook.
+pub fn hook_types_of(events: helm::Events) -> Vec<&'static str> {
+    let runs_at = |known: &&str| events.iter().any(|event| hook_type(event) == Some(*known));
+    HOOK_TYPES.into_iter().filter(runs_at).collect()
 }
 
 /// What Argo CD calls Helm's delete policies.
@@ -62,7 +66,7 @@ mod tests {
 
     #[test]
     fn only_known_types_in_the_right_case_make_a_hook() {
-        assert_eq!(hook_types(" PreSync ,PostSync,PreSync").into_iter().collect::<Vec<_>>(), ["PostSync", "PreSync"]);
+        assert_eq!(hook_types(" PreSync ,PostSync,PreSync"), ["PreSync", "PostSync"]);
         for none in ["", "presync", "Skip", "pre-install", ","] {
             assert!(hook_types(none).is_empty(), "{none:?}");
         }

@@ -1,19 +1,24 @@
 //! The main flow, top to bottom; the only place that knows the order.
 
-use crate::request::Request;
+use crate::cluster::Cluster;
+use crate::preflight;
+use crate::request::{Change, Request};
 use crate::rules::{Context, check_all};
 use crate::settings::Settings;
 use crate::verdict::{Verdict, decide};
 
 /// Judges one request. It cannot fail: all that can go wrong went wrong in `parse`.
-pub fn evaluate(request: &Request, settings: &Settings) -> Verdict {
-    let Some(context) = Context::new(request, settings) else {
-        return Verdict::allow();
-    };
+pub fn evaluate(request: &Request, settings: &Settings, cluster: &dyn Cluster) -> Verdict {
     let ignored = request.namespace.as_deref().is_some_and(|namespace| settings.ignores_namespace(namespace));
     if ignored || request.change.is_harmless_update() {
         return Verdict::allow();
     }
+    if let Change::Release(stored) = &request.change {
+        return preflight::judge(stored, settings, cluster);
+    }
+    let Some(context) = Context::new(request, settings) else {
+        return Verdict::allow();
+    };
     let notes = context.object.malformed().into_iter().collect();
     if !context.is_selected && !context.was_selected {
         return Verdict { notes, ..Verdict::allow() };

@@ -98,11 +98,18 @@ pub(crate) struct Problem {
     pub(crate) help: String,
     pub(crate) edits: Vec<Edit>,
     pub(crate) warn_at_most: bool,
+    pub(crate) object: Option<ObjectRef>,
 }
 
 impl Problem {
     pub(crate) fn new(path: FieldPath, message: String, help: String) -> Self {
-        Self { path, message, help, edits: Vec::new(), warn_at_most: false }
+        Self { path, message, help, edits: Vec::new(), warn_at_most: false, object: None }
+    }
+
+    /// It is about this object, one of many in a release.
+    pub(crate) fn about(mut self, object: ObjectRef) -> Self {
+        self.object = Some(object);
+        self
     }
 
     /// What mends it.
@@ -132,10 +139,10 @@ pub struct Finding {
     pub(crate) edits: Vec<Edit>,
 }
 
-/// The whole finding in one line: which object, what was found, what would happen, what to change, which rule.
+/// The whole finding in one line: which object, what was found, what would happen, which rule, what to change.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} {} (rule {})", self.object, self.message, self.help, self.rule)
+        write!(f, "{}: {} (rule {}) {}", self.object, self.message, self.rule, self.help)
     }
 }
 

@@ -34,7 +34,7 @@ pub enum Owner<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hook<'a> {
     Helm(HelmHook<'a>),
-    ArgoCd { types: Vec<&'a str> },
+    ArgoCd { types: Vec<&'static str> },
 }
 
 /// A Helm hook; each annotation as it was written, `None` where it is absent.
@@ -70,7 +70,7 @@ pub fn classify(object: &Object) -> Identity<'_> {
         if types.is_empty() {
             return Identity::Resource(owner(object));
         }
-        return Identity::Hook(Hook::ArgoCd { types: types.into_iter().collect() });
+        return Identity::Hook(Hook::ArgoCd { types });
     };
     if object.annotation(helm::RELEASE_NAME).is_some() {
         return Identity::Both;

@@ -24,6 +24,7 @@
 #![deny(clippy::disallowed_methods)]
 
 pub mod argocd;
+pub mod cluster;
 pub mod docs;
 pub mod evaluate;
 pub mod finding;
@@ -33,6 +34,9 @@ pub mod helm;
 pub mod identity;
 mod normalize;
 pub mod object;
+mod preflight;
+pub mod references;
+mod release;
 pub mod request;
 pub mod rules;
 mod selector;
@@ -42,6 +46,7 @@ pub mod shown;
 mod testing;
 pub mod verdict;
 pub mod wire;
+pub mod yaml;
 
 pub use evaluate::evaluate;
 pub use request::{Request, RequestError};

@@ -43,7 +43,69 @@ pub enum Change {
     Audit {
         object: Object,
     },
+    /// Helm writes down what it is about to do.
+    Release(StoredRelease),
     Other,
+}
+
+/// A release record in its Secret or ConfigMap.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredRelease {
+    pub(crate) storage: Storage,
+    raw: Value,
+}
+
+/// Where Helm keeps its records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Storage {
+    Secret,
+    ConfigMap,
+}
+
+impl StoredRelease {
+    /// The object, if it is a release record: everything else in Secrets and ConfigMaps is none of our business.
+    fn new(storage: Storage, raw: Value) -> Option<Self> {
+        let is_record = match storage {
+            Storage::Secret => raw.get("type").and_then(Value::as_str) == Some("helm.sh/release.v1"),
+            Storage::ConfigMap => raw.pointer("/metadata/labels/owner").and_then(Value::as_str) == Some("helm"),
+        };
+        is_record.then_some(Self { storage, raw })
+    }
+
+    /// A record as it was read from the cluster.
+    pub(crate) fn found(storage: Storage, raw: Value) -> Self {
+        Self { storage, raw }
+    }
+
+    pub(crate) fn label(&self, key: &str) -> Option<&str> {
+        self.raw.get("metadata")?.get("labels")?.get(key)?.as_str()
+    }
+
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        self.raw.get("metadata")?.get("namespace")?.as_str()
+    }
+
+    /// `data.release`, as the API server stores it.
+    pub(crate) fn data(&self) -> Option<&str> {
+        self.raw.get("data")?.get("release")?.as_str()
+    }
+}
+
+impl Storage {
+    fn parse(group: &str, version: &str, kind: &str) -> Option<Self> {
+        match (group, version, kind) {
+            ("", "v1", "Secret") => Some(Self::Secret),
+            ("", "v1", "ConfigMap") => Some(Self::ConfigMap),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn kind(self) -> &'static str {
+        match self {
+            Self::Secret => "Secret",
+            Self::ConfigMap => "ConfigMap",
+        }
+    }
 }
 
 impl Request {
@@ -62,7 +124,11 @@ impl Request {
         let user = user(&request)?;
 
         let change = match (kind, operation.as_str()) {
-            (Some(kind), "CREATE") if !subresource => {
+            (Some(Asked::Storage(storage)), "CREATE") if !subresource => {
+                let record = request.remove("object").and_then(|object| StoredRelease::new(storage, object));
+                record.map_or(Change::Other, Change::Release)
+            }
+            (Some(Asked::Object(kind)), "CREATE") if !subresource => {
                 let object = object(&mut request, "object", kind)?.ok_or(RequestError::NoObject)?;
                 // The API server sends a user name and a random uid; only the audit scanner sends neither.
                 if user.is_empty() && uid == object.uid().unwrap_or_default() {
@@ -71,7 +137,7 @@ impl Request {
                     Change::Create { object }
                 }
             }
-            (Some(kind), "UPDATE") if !subresource => Change::Update {
+            (Some(Asked::Object(kind)), "UPDATE") if !subresource => Change::Update {
                 object: object(&mut request, "object", kind)?.ok_or(RequestError::NoObject)?,
                 old: object(&mut request, "oldObject", kind)?,
             },
@@ -86,7 +152,7 @@ impl Change {
     pub fn into_object(self) -> Option<Object> {
         match self {
             Self::Create { object } | Self::Update { object, .. } | Self::Audit { object } => Some(object),
-            Self::Other => None,
+            Self::Release(_) | Self::Other => None,
         }
     }
 
@@ -99,7 +165,7 @@ impl Change {
                 deleting || watched.into_iter().all(|key| object.annotation(key) == old.annotation(key))
             }
             Self::Update { object, old: None } => object.is_being_deleted(),
-            Self::Create { .. } | Self::Audit { .. } | Self::Other => false,
+            Self::Create { .. } | Self::Audit { .. } | Self::Release(_) | Self::Other => false,
         }
     }
 }
@@ -121,12 +187,21 @@ fn map<'a>(map: &'a Map<String, Value>, field: &str) -> Result<Option<&'a Map<St
     }
 }
 
-fn kind(request: &Map<String, Value>) -> Result<Option<Kind>, RequestError> {
+/// What a request is about.
+enum Asked {
+    Object(Kind),
+    Storage(Storage),
+}
+
+fn kind(request: &Map<String, Value>) -> Result<Option<Asked>, RequestError> {
     let kind = map(request, "kind")?.ok_or(RequestError::NotARequest)?;
     let part = |field| string(kind, field);
     let group = part("group")?.unwrap_or_default();
     match (part("version")?, part("kind")?) {
-        (Some(version), Some(name)) => Ok(Kind::parse(group, version, name)),
+        (Some(version), Some(name)) => {
+            let object = || Kind::parse(group, version, name).map(Asked::Object);
+            Ok(object().or_else(|| Storage::parse(group, version, name).map(Asked::Storage)))
+        }
         _ => Err(RequestError::NotARequest),
     }
 }

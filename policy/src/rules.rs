@@ -10,6 +10,7 @@ use crate::finding::{Effect, Finding, ObjectRef, Problem};
 use crate::helm::{self, DeletePolicies, DeletePolicy};
 use crate::identity::{HelmHook, Hook, Identity, classify};
 use crate::object::Object;
+use crate::release::Release;
 use crate::request::{Change, Request};
 use crate::selector::selects;
 use crate::settings::Settings;
@@ -22,7 +23,13 @@ pub struct Rule {
     pub summary: &'static str,
     /// The page, in Markdown; empty inside the wasm, which never shows it.
     pub docs: &'static str,
-    check: fn(&Context<'_>) -> Option<Problem>,
+    check: Check,
+}
+
+/// What a rule looks at.
+enum Check {
+    Object(fn(&Context<'_>) -> Option<Problem>),
+    Release(fn(&Release<'_>) -> Vec<Problem>),
 }
 
 /// How strict a rule is that knows no safe fix.
@@ -91,14 +98,14 @@ impl RuleLevel {
 
 /// Declares a rule: its page is captured once, for rustdoc, the README and `explain`.
 macro_rules! declare_rule {
-    ($(#[doc = $doc:literal])+ $id:literal, default: $default:expr, summary: $summary:literal, check: $check:path $(,)?) => {
+    ($(#[doc = $doc:literal])+ $id:literal, default: $default:expr, summary: $summary:literal, check: $family:ident($check:path) $(,)?) => {
         $(#[doc = $doc])+
         pub(crate) static RULE: $crate::rules::Rule = $crate::rules::Rule {
             id: $id,
             default: $default,
             summary: $summary,
             docs: if cfg!(target_arch = "wasm32") { "" } else { concat!($($doc, "\n"),+) },
-            check: $check,
+            check: $crate::rules::Check::$family($check),
         };
     };
 }
@@ -134,6 +141,19 @@ registry! {
         job_ttl_too_short => JobTtlTooShort,
         plain_migration => PlainMigration,
     }
+    release: {
+        release_identity_flip => ReleaseIdentityFlip,
+        release_duplicate_identity => ReleaseDuplicateIdentity,
+        hook_missing_dependency => HookMissingDependency,
+        hook_order => HookOrder,
+        hook_never_deleted => HookNeverDeleted,
+        foreign_takeover => ForeignTakeover,
+        job_template_change => JobTemplateChange,
+        one_sided_hook => OneSidedHook,
+        hook_log_retention => HookLogRetention,
+        shared_hook_account => SharedHookAccount,
+        conditional_hook_template => ConditionalHookTemplate,
+    }
 }
 
 impl RuleId {
@@ -144,7 +164,7 @@ impl RuleId {
 
 impl fmt::Display for RuleId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        f.pad(self.as_str())
     }
 }
 
@@ -191,7 +211,7 @@ impl<'a> Context<'a> {
             Change::Create { object } => (object, None, Occasion::Create),
             Change::Update { object, old } => (object, old.as_ref(), Occasion::Update),
             Change::Audit { object } => (object, None, Occasion::Audit),
-            Change::Other => return None,
+            Change::Release(_) | Change::Other => return None,
         };
         let identity = classify(object);
         let old_identity = old.map_or(Identity::Absent, classify);
@@ -235,9 +255,9 @@ impl<'a> Context<'a> {
     pub(crate) fn argocd_would_delete(&self) -> bool {
         // Argo CD adds up the delete policies of both families.
         let helm = self.object.annotation(helm::HOOK_DELETE_POLICY).map(DeletePolicies::parse);
-        let argocd = self.object.annotation(argocd::HOOK_DELETE_POLICY).map(argocd::items);
+        let argocd = self.object.annotation(argocd::HOOK_DELETE_POLICY);
         let on_failure = helm.is_some_and(|policies| policies.contains(DeletePolicy::HookFailed))
-            || argocd.is_some_and(|policies| policies.contains(argocd::HOOK_FAILED));
+            || argocd.is_some_and(|value| argocd::items(value).any(|item| item == argocd::HOOK_FAILED));
         self.is_tracked_by_argocd() && on_failure
     }
 
@@ -263,7 +283,26 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Every finding, in the order of the registry.
+/// Every finding about a release, in the order of the registry.
+pub(crate) fn check_release(release: &Release<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for id in RuleId::ALL {
+        let Check::Release(check) = id.rule().check else { continue };
+        let denies = match release.settings.level(*id) {
+            RuleLevel::Check(Level::Off) | RuleLevel::Fixable(FixLevel::Off) => continue,
+            RuleLevel::Check(Level::Warn) | RuleLevel::Fixable(FixLevel::Warn | FixLevel::Fix) => false,
+            RuleLevel::Check(Level::Deny) | RuleLevel::Fixable(FixLevel::Deny) => !release.is_lenient(),
+        };
+        for Problem { path, message, help, warn_at_most, object, .. } in check(release) {
+            let Some(object) = object else { continue };
+            let effect = if denies && !warn_at_most { Effect::Deny } else { Effect::Warn };
+            findings.push(Finding { rule: *id, effect, object, path, message, help, edits: Vec::new() });
+        }
+    }
+    findings
+}
+
+/// Every finding about an object, in the order of the registry.
 pub(crate) fn check_all(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for id in RuleId::ALL {
@@ -273,7 +312,8 @@ pub(crate) fn check_all(context: &Context<'_>) -> Vec<Finding> {
         if level.is_off() || (is_about_form && !context.is_selected) {
             continue;
         }
-        let Some(problem) = (id.rule().check)(context) else { continue };
+        let Check::Object(check) = id.rule().check else { continue };
+        let Some(problem) = check(context) else { continue };
         let Some(effect) = context.effect(level, &problem) else { continue };
         let Problem { path, message, help, edits, .. } = problem;
         let object = context.object_ref.clone();

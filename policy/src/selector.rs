@@ -12,25 +12,26 @@ pub(crate) const MIGRATION_LABEL: &str = "stable-hooks/migration";
 /// Whether this state of an object is a migration.
 pub(crate) fn selects(settings: &Settings, object: &Object, identity: &Identity<'_>) -> bool {
     let is_spawned_job = object.kind() == Kind::Job && object.has_controller();
-    if object.label(MIGRATION_LABEL) == Some("false") || is_spawned_job {
-        return false;
-    }
-    if matches!(identity, Identity::Hook(hook) if hook.is_test_or_delete_only()) {
-        return false;
-    }
-    settings.selectors.iter().any(|selector| matches(selector, object)) || has_migration_word(settings, object)
+    let is_test = matches!(identity, Identity::Hook(hook) if hook.is_test_or_delete_only());
+    !is_spawned_job && !is_test && is_labelled(settings, |key| object.label(key))
+}
+
+/// Whether labels say that an object is a migration.
+pub(crate) fn is_labelled<'a>(settings: &Settings, label: impl Fn(&str) -> Option<&'a str>) -> bool {
+    let opted_out = label(MIGRATION_LABEL) == Some("false");
+    !opted_out
+        && (settings.selectors.iter().any(|selector| matches(selector, &label)) || has_migration_word(settings, &label))
 }
 
 /// Kubernetes' semantics: all requirements hold; an empty selector matches everything.
-fn matches(selector: &LabelSelector, object: &Object) -> bool {
+fn matches<'a>(selector: &LabelSelector, label: &impl Fn(&str) -> Option<&'a str>) -> bool {
     let labels = selector.match_labels.iter().flatten();
     let expressions = selector.match_expressions.iter().flatten();
-    labels.into_iter().all(|(key, value)| object.label(key) == Some(value))
-        && expressions.into_iter().all(|requirement| holds(requirement, object))
+    labels.into_iter().all(|(key, value)| label(key) == Some(value))
+        && expressions.into_iter().all(|requirement| holds(requirement, label(&requirement.key)))
 }
 
-fn holds(requirement: &LabelSelectorRequirement, object: &Object) -> bool {
-    let label = object.label(&requirement.key);
+fn holds(requirement: &LabelSelectorRequirement, label: Option<&str>) -> bool {
     let listed = |value: &str| requirement.values.iter().flatten().any(|wanted| wanted == value);
     match requirement.operator.as_str() {
         "In" => label.is_some_and(listed),
@@ -41,8 +42,8 @@ fn holds(requirement: &LabelSelectorRequirement, object: &Object) -> bool {
     }
 }
 
-fn has_migration_word(settings: &Settings, object: &Object) -> bool {
-    let values = settings.migration_labels.keys.iter().filter_map(|key| object.label(key));
+fn has_migration_word<'a>(settings: &Settings, label: &impl Fn(&str) -> Option<&'a str>) -> bool {
+    let values = settings.migration_labels.keys.iter().filter_map(|key| label(key));
     values.into_iter().any(|value| {
         value
             .split(|character: char| !character.is_ascii_alphanumeric())

@@ -2,9 +2,10 @@
 
 mod labels;
 mod reader;
+mod releases;
 mod table;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::Value;
@@ -14,12 +15,13 @@ use crate::rules::{RuleId, RuleLevel};
 use crate::selector::MIGRATION_LABEL;
 use reader::{Node, Reader};
 pub use reader::{SettingsError, SettingsErrors};
+pub(crate) use releases::{BaselineSource, Releases, Scope, Strictness};
 pub use table::{SETTINGS, Setting};
 
 /// The policy's settings; only [`Settings::parse`] and `default` make them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    levels: BTreeMap<RuleId, RuleLevel>,
+    levels: Vec<(RuleId, RuleLevel)>,
     pub(crate) selectors: Vec<LabelSelector>,
     pub(crate) migration_labels: MigrationLabels,
     pub(crate) events: Events,
@@ -28,6 +30,7 @@ pub struct Settings {
     pub(crate) job_ttl_seconds: u64,
     pub(crate) mutate: bool,
     namespaces: Namespaces,
+    pub(crate) releases: Releases,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +62,7 @@ pub(crate) enum WeightMode {
 
 #[derive(Debug, Clone, PartialEq)]
 struct Namespaces {
-    ignore: BTreeSet<String>,
+    ignore: Vec<String>,
 }
 
 impl Default for Settings {
@@ -80,7 +83,8 @@ impl Default for Settings {
             weights: Weights { job: 10, service_account: 0, mode: WeightMode::Keep },
             job_ttl_seconds: 60,
             mutate: true,
-            namespaces: Namespaces { ignore: BTreeSet::new() },
+            namespaces: Namespaces { ignore: Vec::new() },
+            releases: Releases::default(),
         }
     }
 }
@@ -102,16 +106,17 @@ impl Settings {
             root.field("jobTtlSeconds", |node| node.seconds(|value| parsed.job_ttl_seconds = value));
             root.field("mutate", |node| node.boolean(|value| parsed.mutate = value));
             root.field("namespaces", |node| namespaces(node, &mut parsed.namespaces));
+            root.field("releases", |node| parsed.releases.read(node));
         });
         reader.finish().map(|()| parsed)
     }
 
     pub(crate) fn level(&self, id: RuleId) -> RuleLevel {
-        self.levels.get(&id).copied().unwrap_or(id.rule().default)
+        self.levels.iter().find(|(rule, _)| *rule == id).map_or(id.rule().default, |(_, level)| *level)
     }
 
     pub(crate) fn ignores_namespace(&self, namespace: &str) -> bool {
-        self.namespaces.ignore.contains(namespace)
+        self.namespaces.ignore.iter().any(|ignored| ignored == namespace)
     }
 }
 
@@ -125,13 +130,12 @@ impl WeightMode {
     }
 }
 
-fn levels(node: &Node<'_>, levels: &mut BTreeMap<RuleId, RuleLevel>) {
+fn levels(node: &Node<'_>, levels: &mut [(RuleId, RuleLevel)]) {
     node.section(|section| {
-        for id in RuleId::ALL {
-            let default = id.rule().default;
-            section.field(id.as_str(), |level| {
-                let expected = any_of(default.names());
-                level.level(&expected, |name| default.parse(name), |level| _ = levels.insert(*id, level));
+        for (id, level) in levels {
+            section.field(id.as_str(), |node| {
+                let default = *level;
+                node.level(&any_of(default.names()), |name| default.parse(name), |parsed| *level = parsed);
             });
         }
     });
@@ -156,7 +160,7 @@ fn delete_policy(node: &Node<'_>, policies: &mut DeletePolicies) {
     let names: Vec<_> = DeletePolicy::ALL.iter().map(|policy| policy.as_str()).collect();
     let parse = |value: &str| {
         let policies = DeletePolicies::parse(value);
-        spelled(value, &policies).then_some(policies)
+        spelled(value, policies).then_some(policies)
     };
     let expected = format!("{}, or several of them separated by commas", any_of(&names));
     node.word(&expected, parse, |value| *policies = value);
@@ -173,7 +177,7 @@ fn weights(node: &Node<'_>, weights: &mut Weights) {
 fn namespaces(node: &Node<'_>, namespaces: &mut Namespaces) {
     node.section(|section| {
         section.field("ignore", |names| {
-            namespaces.ignore = names.strings("a namespace's name", labels::is_dns_label).into_iter().collect();
+            namespaces.ignore = names.strings("a namespace's name", labels::is_dns_label);
         });
     });
 }
@@ -238,7 +242,7 @@ mod tests {
             "jobTtlSeconds": -1,
             "mutate": "yes",
             "namespaces": {"ignore": ["kube-*"]},
-            "releases": {},
+            "release": {},
         }))
         .unwrap_err();
         let text = errors.to_string();
@@ -258,7 +262,7 @@ mod tests {
             "jobTtlSeconds: expected a number of seconds, 0 or more, found a number",
             "mutate: expected true or false, found a string",
             "namespaces.ignore[0]: expected a namespace's name, found \"kube-*\"",
-            "releases: unknown field",
+            "release: unknown field",
         ] {
             assert!(text.contains(line), "{line:?} is missing in:\n{text}");
         }

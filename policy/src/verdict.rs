@@ -22,6 +22,8 @@ pub enum Decision {
     Allow,
     Normalize(NonEmptyPatch),
     Deny(Denial),
+    /// It cannot be judged, and the settings say that this is no reason to allow it.
+    Refuse(String),
 }
 
 /// A patch that changes something.
@@ -63,7 +65,7 @@ impl Verdict {
     pub fn all_findings(&self) -> impl Iterator<Item = &Finding> {
         let denial = match &self.decision {
             Decision::Deny(denial) => Some(denial),
-            Decision::Allow | Decision::Normalize(_) => None,
+            Decision::Allow | Decision::Normalize(_) | Decision::Refuse(_) => None,
         };
         denial.into_iter().flat_map(Denial::findings).chain(&self.findings)
     }

@@ -10,8 +10,9 @@ use kubewarden_policy_sdk::metadata::ProtocolVersion;
 use kubewarden_policy_sdk::response::ValidationResponse;
 use kubewarden_policy_sdk::settings::SettingsValidationResponse;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use crate::cluster::{Cluster, Lookup, Query};
 use crate::evaluate::evaluate;
 use crate::finding::{Effect, Finding};
 use crate::request::{Change, Request, RequestError};
@@ -28,8 +29,8 @@ const BAD_INPUT: u16 = 400;
 const DENIED: u16 = 403;
 
 /// Answers `validate`: `{"request": AdmissionRequest, "settings": {…}}` to a `ValidationResponse`.
-pub fn validate(payload: &[u8]) -> Vec<u8> {
-    to_json(&respond(payload))
+pub fn validate(payload: &[u8], cluster: &dyn Cluster) -> Vec<u8> {
+    to_json(&respond(payload, cluster))
 }
 
 /// Answers `validate_settings`: the settings to a `SettingsValidationResponse`.
@@ -46,7 +47,36 @@ pub fn protocol_version() -> Vec<u8> {
     to_json(&ProtocolVersion::V1)
 }
 
-fn respond(payload: &[u8]) -> ValidationResponse {
+/// The payload of the host call `get_resource`.
+pub fn lookup_request(query: &Query<'_>) -> Vec<u8> {
+    let mask = query.metadata_only.then_some(["metadata.name"]);
+    to_json(&json!({
+        "api_version": query.api_version, "kind": query.kind, "name": query.name, "namespace": query.namespace,
+        // Cached objects stay in the host's memory, and an old answer would judge the wrong state.
+        "disable_cache": true,
+        "field_masks": mask,
+    }))
+}
+
+/// Reads a host's answer to `get_resource`; its errors are texts, told apart by their words.
+pub fn lookup_answer(answer: Result<Vec<u8>, String>) -> Lookup {
+    match answer {
+        Ok(object) => {
+            serde_json::from_slice(&object).map_or(Lookup::Unavailable("the host's answer is not JSON"), Lookup::Found)
+        }
+        Err(error) if error.contains("Cannot find ") && error.contains(" named ") => Lookup::NotFound,
+        Err(error) if error.contains("has not been granted") => {
+            Lookup::Unavailable("the policy has not been granted access (contextAwareResources)")
+        }
+        Err(error) if error.to_lowercase().contains("forbidden") => {
+            Lookup::Unavailable("the policy server has no right to read them (RBAC)")
+        }
+        Err(error) if error.contains("not initialized") => Lookup::Unavailable("there is no view of the cluster"),
+        Err(_) => Lookup::Unavailable("the host could not look them up"),
+    }
+}
+
+fn respond(payload: &[u8], cluster: &dyn Cluster) -> ValidationResponse {
     let mut payload = match serde_json::from_slice(payload) {
         Ok(Value::Object(payload)) => payload,
         Ok(_) => return bad_input(RequestError::NotAPayload.to_string()),
@@ -59,7 +89,7 @@ fn respond(payload: &[u8]) -> ValidationResponse {
     };
     match Settings::parse(&settings) {
         Ok(settings) => {
-            let verdict = evaluate(&request, &settings);
+            let verdict = evaluate(&request, &settings, cluster);
             response(request, verdict)
         }
         Err(errors) => bad_input(errors.to_string()),
@@ -74,9 +104,12 @@ fn response(request: Request, verdict: Verdict) -> ValidationResponse {
     let is_audit = matches!(request.change, Change::Audit { .. });
     let audit_annotations = audit_annotations(&verdict);
     let warned = verdict.findings.iter().filter(|finding| finding.effect == Effect::Warn);
-    let warnings: Vec<String> = warned.map(Finding::to_string).chain(verdict.notes).collect();
+    // A warning travels in an HTTP header, which has no lines.
+    let one_line = |text: String| text.replace('\n', " ");
+    let warnings: Vec<String> = warned.map(Finding::to_string).chain(verdict.notes).map(one_line).collect();
     let message = match &verdict.decision {
         Decision::Deny(denial) => Some(lines(denial.findings().map(Finding::to_string))),
+        Decision::Refuse(reason) => Some(reason.clone()),
         // The audit report shows a message even where the object passes, and no warnings.
         Decision::Allow | Decision::Normalize(_) if is_audit && !warnings.is_empty() => {
             Some(lines(warnings.iter().cloned()))
@@ -87,6 +120,7 @@ fn response(request: Request, verdict: Verdict) -> ValidationResponse {
         Decision::Allow => (true, None, None),
         Decision::Normalize(patch) => (true, None, mutated(request.change, patch.as_ref())),
         Decision::Deny(_) => (false, Some(DENIED), None),
+        Decision::Refuse(_) => (false, Some(BAD_INPUT), None),
     };
     let warnings = (!warnings.is_empty()).then_some(warnings);
     ValidationResponse { accepted, message, code, mutated_object, audit_annotations, warnings }
@@ -133,10 +167,11 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{protocol_version, validate, validate_settings};
+    use crate::cluster::NoCluster;
     use crate::testing::test;
 
     fn answer(payload: &[u8]) -> Value {
-        serde_json::from_slice(&validate(payload)).unwrap()
+        serde_json::from_slice(&validate(payload, &NoCluster)).unwrap()
     }
 
     fn request(operation: &str, annotations: &Value) -> Value {

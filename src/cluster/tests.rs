@@ -280,3 +280,29 @@ mod refusals {
         assert!(error.unwrap_err().starts_with("missing field `namespace`"));
     }
 }
+
+#[test]
+fn records_are_known_beside_a_cluster_and_without_one() {
+    let get = |view: &ClusterView, kind: &str, name: &str| {
+        let api_version = if kind == "Job" { "batch/v1" } else { "v1" };
+        let query = json!({
+            "api_version": api_version, "kind": kind, "name": name, "namespace": "shop", "disable_cache": true,
+        });
+        ask_as(view, &[(api_version, kind)], "get_resource", &query)
+    };
+    let record = secret("shop", "sh.helm.release.v1.orders.v1");
+    let name = "sh.helm.release.v1.orders.v1";
+
+    let alone = ClusterView::default().with_records([record.clone()]);
+    assert_eq!(get(&alone, "Secret", name), Ok(record.clone()));
+    for kind in ["Secret", "ConfigMap"] {
+        assert!(get(&alone, kind, "other").unwrap_err().contains(&format!("Cannot find v1/{kind} named 'other'")));
+    }
+    assert!(get(&alone, "Job", "a").unwrap_err().contains("not initialized"), "nothing is known about Jobs");
+
+    let beside = cluster().with_records([record.clone()]);
+    assert_eq!(get(&beside, "Secret", name), Ok(record));
+    assert_eq!(get(&beside, "Secret", "db"), Ok(secret("shop", "db")));
+    assert!(get(&beside, "Job", "a").unwrap_err().contains("Cannot find"));
+    assert!(get(&cluster(), "Secret", name).unwrap_err().contains("Cannot find"));
+}

@@ -36,7 +36,7 @@ fn write_judged(out: &mut impl Write, judged: &Judged) -> io::Result<()> {
     let (operation, source) = (Visible(&judged.operation), Visible(&judged.source));
     writeln!(out, "{style}{word}{style:#} {operation} {} ({source})", judged.object)?;
     for finding in &judged.findings {
-        write_finding(out, finding)?;
+        write_finding(out, finding, judged)?;
     }
     for operation in &judged.patch.0 {
         write_operation(out, operation)?;
@@ -44,7 +44,7 @@ fn write_judged(out: &mut impl Write, judged: &Judged) -> io::Result<()> {
     Ok(())
 }
 
-fn write_finding(out: &mut impl Write, finding: &Finding) -> io::Result<()> {
+fn write_finding(out: &mut impl Write, finding: &Finding, judged: &Judged) -> io::Result<()> {
     let (word, color) = match finding.level {
         Level::Deny => ("deny", AnsiColor::Red),
         Level::Warn => ("warn", AnsiColor::Yellow),
@@ -52,7 +52,12 @@ fn write_finding(out: &mut impl Write, finding: &Finding) -> io::Result<()> {
     };
     let style = Style::new().fg_color(Some(color.into()));
     writeln!(out, "  {style}{word}{style:#} {} {}", Visible(&finding.rule), Visible(&finding.path))?;
-    paragraph(out, &finding.message)?;
+    if finding.object == judged.object {
+        paragraph(out, &finding.message)?;
+    } else {
+        // An object in a release record: it is the subject of the sentence.
+        paragraph(out, &format!("{} {}", finding.object, finding.message))?;
+    }
     if !finding.help.is_empty() {
         paragraph(out, &format!("-> {}", finding.help))?;
     }

@@ -65,9 +65,7 @@ fn requirement(node: &Node<'_>) -> LabelSelectorRequirement {
 /// A qualified name as Kubernetes defines it.
 pub(super) fn is_key(key: &str) -> bool {
     let (prefix, name) = key.rsplit_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
-    !name.is_empty()
-        && is_value(name)
-        && prefix.is_none_or(|prefix| prefix.len() <= 253 && prefix.split('.').all(is_dns_label))
+    !name.is_empty() && is_value(name) && prefix.is_none_or(is_dns_subdomain)
 }
 
 /// What a label may hold.
@@ -76,6 +74,11 @@ fn is_value(value: &str) -> bool {
     value.len() <= 63
         && value.chars().all(|character| is_edge(character) || matches!(character, '-' | '_' | '.'))
         && (value.is_empty() || (value.starts_with(is_edge) && value.ends_with(is_edge)))
+}
+
+/// An RFC 1123 subdomain, which is what a release is called.
+pub(super) fn is_dns_subdomain(name: &str) -> bool {
+    name.len() <= 253 && name.split('.').all(is_dns_label)
 }
 
 /// An RFC 1123 label, which is what a namespace is called.

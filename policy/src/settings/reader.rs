@@ -170,6 +170,10 @@ impl<'a> Node<'a> {
         self.value.as_i64().map_or_else(|| self.expected_type("an integer"), set);
     }
 
+    pub(super) fn count(&self, set: impl FnOnce(u64)) {
+        self.value.as_u64().map_or_else(|| self.expected_type("a whole number, 0 or more"), set);
+    }
+
     pub(super) fn seconds(&self, set: impl FnOnce(u64)) {
         self.value.as_u64().map_or_else(|| self.expected_type("a number of seconds, 0 or more"), set);
     }

@@ -55,6 +55,48 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting { path: "mutate", default: "true", help: "false: never a patch; `fix` then acts as `warn`" },
     Setting { path: "namespaces.ignore", default: "[]", help: "names of namespaces whose objects are always allowed" },
+    Setting {
+        path: "releases.scope",
+        default: r#""jobs-and-serviceaccounts""#,
+        help: "whose flip is denied in a release record: every Job and ServiceAccount; selected: only selected ones, the others are warned about; all: every kind",
+    },
+    Setting {
+        path: "releases.rollback",
+        default: r#""warn""#,
+        help: "deny: a rollback can be denied too; it may be the only way out",
+    },
+    Setting {
+        path: "releases.baseline",
+        default: r#""live""#,
+        help: "what a record is compared with: the live objects that it names; record: the record of the release's last good revision too, which needs the right to read it",
+    },
+    Setting {
+        path: "releases.accept",
+        default: "[]",
+        help: "flips that may happen, each once: `namespace/name@revision` of the release and the very revision that flips",
+    },
+    Setting {
+        path: "releases.undecodable",
+        default: r#""warn""#,
+        help: "a release record that cannot be read: allowed with a warning, or denied",
+    },
+    Setting {
+        path: "releases.onLookupFailure",
+        default: r#""warn""#,
+        help: "a lookup that fails: what could not be checked is warned about, or the record is denied",
+    },
+    Setting { path: "releases.limits.lookups", default: "32", help: "objects that are looked up for one record" },
+    Setting {
+        path: "releases.limits.revisions",
+        default: "10",
+        help: "older revisions that are looked at to find the baseline record",
+    },
+    Setting {
+        path: "releases.limits.inflatedBytes",
+        default: "16777216",
+        help: "size of an inflated record, in bytes",
+    },
+    Setting { path: "releases.limits.documents", default: "10000", help: "documents in a record's manifest" },
 ];
 
 #[cfg(test)]
@@ -87,7 +129,7 @@ mod tests {
             names.dedup();
             format!("expected one of {}", names.join(", "))
         };
-        for prefix in ["", "migrationLabels.", "events.", "weights.", "namespaces."] {
+        for prefix in ["", "migrationLabels.", "events.", "weights.", "namespaces.", "releases.", "releases.limits."] {
             let error = unknown(&format!("{prefix}nonsense"));
             assert!(error.ends_with(&documented(prefix)), "{error}");
         }

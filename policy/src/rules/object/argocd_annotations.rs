@@ -1,5 +1,3 @@
-use std::collections::BTreeSet;
-
 use super::{hook_events, hook_weight};
 use crate::argocd;
 use crate::finding::{Edit, FieldPath, Problem};
@@ -59,7 +57,7 @@ declare_rule! {
     "argocd-annotations",
     default: RuleLevel::Fixable(FixLevel::Fix),
     summary: "Argo CD's hook annotations beside a `helm.sh/hook`: removed where they say the same, a warning where they do not",
-    check: check,
+    check: Object(check),
 }
 
 const KEYS: [&str; 3] = [argocd::HOOK, argocd::HOOK_DELETE_POLICY, argocd::SYNC_WAVE];
@@ -70,7 +68,7 @@ fn check(context: &Context<'_>) -> Option<Problem> {
     let (first, _) = *found.first()?;
     let conflict = found.iter().find_map(|(key, value)| {
         let wanted = in_argocds_words(context, hook, key);
-        (!says(key, value, &wanted)).then(|| (*key, *value, wanted.into_iter().collect::<Vec<_>>().join(",")))
+        (!says(key, value, &wanted)).then(|| (*key, *value, wanted.join(",")))
     });
     if let Some((key, value, wanted)) = conflict {
         return Some(conflicting(key, value, &wanted));
@@ -114,44 +112,45 @@ fn conflicting(key: &'static str, value: &str, wanted: &str) -> Problem {
 /// Nothing in the value means anything to Argo CD, which then goes by the Helm annotation.
 fn is_ignored(key: &str, value: &str) -> bool {
     match key {
-        argocd::HOOK => !argocd::items(value).contains("Skip") && argocd::hook_types(value).is_empty(),
+        argocd::HOOK => !argocd::items(value).any(|item| item == "Skip") && argocd::hook_types(value).is_empty(),
         argocd::HOOK_DELETE_POLICY => {
             let known: Vec<_> = DeletePolicy::ALL.iter().map(|policy| argocd::delete_policy(*policy)).collect();
-            !argocd::items(value).iter().any(|item| known.contains(item))
+            !argocd::items(value).any(|item| known.contains(&item))
         }
         _ => helm::weight(value).is_none(),
     }
 }
 
 /// What Argo CD would have to say, to say what the Helm annotations say once they are fixed.
-fn in_argocds_words(context: &Context<'_>, hook: &HelmHook<'_>, key: &str) -> BTreeSet<String> {
+fn in_argocds_words(context: &Context<'_>, hook: &HelmHook<'_>, key: &str) -> Vec<String> {
     let settings = context.settings;
     match key {
         argocd::HOOK => {
             let complete = settings.events.complete && context.is_fixed(RuleId::HookEvents);
-            let events = hook_events::normal_form(&hook.events, complete);
-            events.iter().filter_map(argocd::hook_type).map(str::to_owned).collect()
+            let events = hook_events::normal_form(hook.events, complete);
+            argocd::hook_types_of(events).into_iter().map(str::to_owned).collect()
         }
         argocd::HOOK_DELETE_POLICY => {
             let current = hook.delete_policies();
-            let policies = if context.is_fixed(RuleId::HookDeletePolicy) { &settings.delete_policy } else { &current };
+            let policies = if context.is_fixed(RuleId::HookDeletePolicy) { settings.delete_policy } else { current };
             policies.iter().map(argocd::delete_policy).map(str::to_owned).collect()
         }
         _ => {
             let current = hook.weight.and_then(helm::weight).unwrap_or_default();
             let fixed = hook_weight::normal_form(hook.weight, context.object.kind(), settings);
             let weight = if context.is_fixed(RuleId::HookWeight) { fixed } else { current };
-            BTreeSet::from([weight.to_string()])
+            vec![weight.to_string()]
         }
     }
 }
 
-fn says(key: &str, value: &str, wanted: &BTreeSet<String>) -> bool {
+fn says(key: &str, value: &str, wanted: &[String]) -> bool {
     if key == argocd::SYNC_WAVE {
         return helm::weight(value).is_some_and(|wave| wanted.contains(&wave.to_string()));
     }
-    let said = argocd::items(value);
-    said.len() == wanted.len() && said.iter().all(|item| wanted.contains(*item))
+    let said = |wanted: &String| argocd::items(value).any(|item| item == wanted);
+    let mut items = argocd::items(value);
+    !wanted.is_empty() && wanted.iter().all(said) && items.all(|item| wanted.iter().any(|wanted| wanted == item))
 }
 
 #[cfg(test)]

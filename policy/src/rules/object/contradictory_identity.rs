@@ -56,7 +56,7 @@ declare_rule! {
     "contradictory-identity",
     default: RuleLevel::Check(Level::Deny),
     summary: "`helm.sh/hook` and `meta.helm.sh/release-name` on one object; only a warning when it was so before, or when Helm adopts a hook",
-    check: check,
+    check: Object(check),
 }
 
 fn check(context: &Context<'_>) -> Option<Problem> {

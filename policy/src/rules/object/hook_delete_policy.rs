@@ -51,19 +51,19 @@ declare_rule! {
     "hook-delete-policy",
     default: RuleLevel::Fixable(FixLevel::Fix),
     summary: "`helm.sh/hook-delete-policy` is missing or not exactly the configured set",
-    check: check,
+    check: Object(check),
 }
 
 fn check(context: &Context<'_>) -> Option<Problem> {
     let hook = context.helm_hook()?;
-    let wanted = &context.settings.delete_policy;
+    let wanted = context.settings.delete_policy;
     if hook.delete_policy.is_some_and(|value| spelled(value, wanted)) {
         return None;
     }
     let message = match hook.delete_policy {
         None => format!("{} is missing (Helm then takes before-hook-creation).", helm::HOOK_DELETE_POLICY),
         Some(value) => {
-            let harm = harm(&DeletePolicies::parse(value), wanted, context.object.kind());
+            let harm = harm(DeletePolicies::parse(value), wanted, context.object.kind());
             format!("{} is \"{}\", its normal form is \"{wanted}\"{harm}.", helm::HOOK_DELETE_POLICY, Shown(value))
         }
     };
@@ -77,7 +77,7 @@ fn check(context: &Context<'_>) -> Option<Problem> {
     )
 }
 
-fn harm(found: &DeletePolicies, wanted: &DeletePolicies, kind: Kind) -> String {
+fn harm(found: DeletePolicies, wanted: DeletePolicies, kind: Kind) -> String {
     let unwanted = |policy| found.contains(policy) && !wanted.contains(policy);
     let what = match kind {
         Kind::Job => "the Job and the migration's logs",

@@ -54,17 +54,17 @@ declare_rule! {
     "hook-events",
     default: RuleLevel::Fixable(FixLevel::Fix),
     summary: "`helm.sh/hook` is not in normal form: trimmed, lower-case, no duplicates, Helm's order, install and upgrade both covered",
-    check: check,
+    check: Object(check),
 }
 
 /// The events of the normal form.
-pub(super) fn normal_form(events: &Events, complete: bool) -> Events {
-    if complete { events.completed() } else { events.clone() }
+pub(super) fn normal_form(events: Events, complete: bool) -> Events {
+    if complete { events.completed() } else { events }
 }
 
 fn check(context: &Context<'_>) -> Option<Problem> {
     let hook = context.helm_hook()?;
-    let events = normal_form(&hook.events, context.settings.events.complete);
+    let events = normal_form(hook.events, context.settings.events.complete);
     let normal = events.to_string();
     if hook.hook == normal {
         return None;

@@ -52,7 +52,7 @@ declare_rule! {
     "hook-weight",
     default: RuleLevel::Fixable(FixLevel::Fix),
     summary: "`helm.sh/hook-weight` is missing or not an integer (Helm then takes 0)",
-    check: check,
+    check: Object(check),
 }
 
 /// The weight of the normal form.

@@ -81,7 +81,7 @@ declare_rule! {
     "identity-flip",
     default: RuleLevel::Check(Level::Deny),
     summary: "an UPDATE turns a release resource into a hook, or a hook into a release resource",
-    check: check,
+    check: Object(check),
 }
 
 fn check(context: &Context<'_>) -> Option<Problem> {

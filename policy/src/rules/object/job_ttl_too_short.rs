@@ -48,7 +48,7 @@ declare_rule! {
     "job-ttl-too-short",
     default: RuleLevel::Check(Level::Warn),
     summary: "a hook Job whose `ttlSecondsAfterFinished` is below `jobTtlSeconds`: a waiting Helm can miss its end",
-    check: check,
+    check: Object(check),
 }
 
 fn check(context: &Context<'_>) -> Option<Problem> {

@@ -46,7 +46,7 @@ declare_rule! {
     "plain-migration",
     default: RuleLevel::Check(Level::Warn),
     summary: "CREATE of a migration Job that is no hook: its next change of image cannot be applied",
-    check: check,
+    check: Object(check),
 }
 
 fn check(context: &Context<'_>) -> Option<Problem> {

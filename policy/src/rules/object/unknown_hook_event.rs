@@ -46,7 +46,7 @@ declare_rule! {
     "unknown-hook-event",
     default: RuleLevel::Check(Level::Warn),
     summary: "an empty or unknown item in `helm.sh/hook`: Helm drops the document, Argo CD never applies it",
-    check: check,
+    check: Object(check),
 }
 
 fn check(context: &Context<'_>) -> Option<Problem> {

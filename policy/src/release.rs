@@ -1,0 +1,235 @@
+//! One Helm operation, prepared for the rules: what its record says, what was there before, what lives now.
+
+mod contents;
+mod lookups;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::cluster::Cluster;
+use crate::finding::ObjectRef;
+use crate::helm::record::{ApplyMethod, Record};
+use crate::helm::{DeletePolicy, Event};
+use crate::identity::{Identity, Owner, classify};
+use crate::object::{Kind, Object};
+use crate::settings::{Settings, Strictness};
+use crate::shown::Shown;
+pub(crate) use contents::{Contents, HookDocument, ResourceDocument};
+pub(crate) use lookups::Live;
+use lookups::Lookups;
+
+/// The label of a record that accepts its flips; good only for the revision that it names.
+pub(crate) const ACCEPT_LABEL: &str = "stable-hooks/accept-flip";
+
+/// What Helm is about to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Install,
+    Upgrade,
+    Rollback,
+}
+
+impl Operation {
+    /// The operation of a record that Helm has just begun; `None` for one that is over, a restored backup for example.
+    pub(crate) fn of_status(status: &str) -> Option<Self> {
+        match status {
+            "pending-install" => Some(Self::Install),
+            "pending-upgrade" => Some(Self::Upgrade),
+            "pending-rollback" => Some(Self::Rollback),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Install => "install",
+            Self::Upgrade => "upgrade",
+            Self::Rollback => "rollback",
+        }
+    }
+
+    /// The event before the release's resources are touched.
+    pub(crate) fn pre(self) -> Event {
+        match self {
+            Self::Install => Event::PreInstall,
+            Self::Upgrade => Event::PreUpgrade,
+            Self::Rollback => Event::PreRollback,
+        }
+    }
+
+    /// The event after that.
+    pub(crate) fn post(self) -> Event {
+        match self {
+            Self::Install => Event::PostInstall,
+            Self::Upgrade => Event::PostUpgrade,
+            Self::Rollback => Event::PostRollback,
+        }
+    }
+}
+
+/// What an object is called, across hooks, resources and the cluster. The version is no part of it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    pub(crate) group: String,
+    pub(crate) kind: String,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+impl Key {
+    /// The kind that the policy judges, if it is one.
+    pub(crate) fn judged_kind(&self) -> Option<Kind> {
+        Kind::parse(&self.group, "v1", &self.kind)
+    }
+
+    pub(crate) fn core(kind: &str, namespace: &str, name: &str) -> Self {
+        let [group, kind, namespace, name] = ["", kind, namespace, name].map(str::to_owned);
+        Self { group, kind, namespace, name }
+    }
+
+    pub(crate) fn object_ref(&self) -> ObjectRef {
+        let shown = |text: &str| Shown(text).to_string();
+        ObjectRef {
+            group: shown(&self.group),
+            kind: shown(&self.kind),
+            namespace: shown(&self.namespace),
+            name: shown(&self.name),
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.object_ref().fmt(f)
+    }
+}
+
+/// Everything that the release rules look at.
+pub(crate) struct Release<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) operation: Operation,
+    pub(crate) name: &'a str,
+    /// Where the record is stored.
+    pub(crate) namespace: &'a str,
+    /// Where its objects live; Flux lets the two differ.
+    objects_namespace: &'a str,
+    pub(crate) revision: u64,
+    pub(crate) apply_method: ApplyMethod,
+    pub(crate) record: Contents<'a>,
+    /// What the release's last good revision holds, where its record could be read.
+    pub(crate) baseline: Option<Contents<'a>>,
+    live: BTreeMap<Key, Live>,
+    is_flip_accepted: bool,
+}
+
+/// A record, its labels, and where it is stored.
+pub(crate) struct Stored<'a> {
+    pub(crate) record: &'a Record,
+    pub(crate) namespace: &'a str,
+    pub(crate) operation: Operation,
+    pub(crate) accepted_revision: Option<&'a str>,
+}
+
+impl<'a> Release<'a> {
+    /// Prepares a record for the rules; what could not be looked up comes back in words.
+    pub(crate) fn prepare(
+        stored: &Stored<'a>,
+        baseline: Option<&'a Record>,
+        settings: &'a Settings,
+        cluster: &dyn Cluster,
+    ) -> (Self, Vec<String>) {
+        let record = stored.record;
+        let contents = Contents::of(record, settings);
+        let baseline = baseline.map(|record| Contents::of(record, settings));
+        let mut lookups = Lookups::new(cluster, settings.releases.limits.lookups);
+        lookups.look_at(&contents);
+        let mut notes = contents.notes();
+        let (live, failures) = lookups.finish();
+        notes.extend(failures);
+        let labelled = stored.accepted_revision == Some(record.version.to_string().as_str());
+        let listed = settings.releases.accepts(stored.namespace, &record.name, record.version);
+        let release = Self {
+            settings,
+            operation: stored.operation,
+            name: &record.name,
+            namespace: stored.namespace,
+            objects_namespace: &record.namespace,
+            revision: record.version,
+            apply_method: record.apply_method,
+            record: contents,
+            baseline,
+            live,
+            is_flip_accepted: labelled || listed,
+        };
+        (release, notes)
+    }
+
+    /// A denial would stop somebody's only way out, or was switched off.
+    pub(crate) fn is_lenient(&self) -> bool {
+        self.operation == Operation::Rollback && self.settings.releases.rollback == Strictness::Warn
+    }
+
+    pub(crate) fn is_flip_accepted(&self) -> bool {
+        self.is_flip_accepted
+    }
+
+    /// The hooks that this operation runs, in the order in which it runs them.
+    pub(crate) fn hooks_now(&self) -> impl Iterator<Item = &HookDocument<'a>> {
+        let at = |event: Event| self.record.hooks.iter().filter(move |hook| hook.events.contains(&event));
+        let (pre, post) = (self.operation.pre(), self.operation.post());
+        at(pre).chain(at(post).filter(move |hook| !hook.events.contains(&pre)))
+    }
+
+    /// The hook runs before the release's resources are touched.
+    pub(crate) fn runs_before_resources(&self, hook: &HookDocument<'_>) -> bool {
+        hook.events.contains(&self.operation.pre())
+    }
+
+    pub(crate) fn live(&self, key: &Key) -> &Live {
+        self.live.get(key).unwrap_or(&Live::Unknown)
+    }
+
+    /// What lives under this key, if that is known to be a hook or a resource.
+    pub(crate) fn live_identity(&self, key: &Key) -> Option<Identity<'_>> {
+        match self.live(key) {
+            Live::Found(object) => Some(classify(object)),
+            Live::Absent | Live::Unknown => None,
+        }
+    }
+
+    pub(crate) fn is_own(&self, owner: Owner<'_>) -> bool {
+        matches!(owner, Owner::Helm { release, namespace } if release == self.name && namespace == self.objects_namespace)
+    }
+
+    /// Another Helm release owns it.
+    pub(crate) fn is_foreign(&self, owner: Owner<'_>) -> bool {
+        matches!(owner, Owner::Helm { .. }) && !self.is_own(owner)
+    }
+
+    /// The object is there before this operation begins: `None` where nobody can tell.
+    pub(crate) fn exists_before(&self, key: &Key) -> Option<bool> {
+        let in_baseline = self.baseline.as_ref().is_some_and(|baseline| baseline.holds(key));
+        match self.live(key) {
+            Live::Found(_) => Some(true),
+            Live::Absent => Some(false),
+            Live::Unknown if in_baseline => Some(true),
+            // On an install nothing of the release is there; on an upgrade only a record could tell.
+            Live::Unknown if self.operation == Operation::Install || self.baseline.is_some() => Some(false),
+            Live::Unknown => None,
+        }
+    }
+
+    /// What Helm acts on: with no policy written, before-hook-creation.
+    pub(crate) fn is_deleted_before_creation(hook: &HookDocument<'_>) -> bool {
+        hook.policies.as_ref().is_none_or(|policies| policies.contains(DeletePolicy::BeforeHookCreation))
+    }
+}
+
+impl Live {
+    pub(crate) fn object(&self) -> Option<&Object> {
+        match self {
+            Self::Found(object) => Some(object),
+            Self::Absent | Self::Unknown => None,
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! What one record holds: its hooks and its resources, read as far as the rules ask.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::Key;
+use crate::helm::manifest::{self, Document};
+use crate::helm::order::hook_order;
+use crate::helm::record::{Record, RecordHook};
+use crate::helm::{DeletePolicies, Event, Events};
+use crate::object::Kind;
+use crate::references::{RefKind, references};
+use crate::selector::{MIGRATION_LABEL, is_labelled};
+use crate::settings::Settings;
+use crate::yaml::{self, Head};
+
+const RESOURCE_POLICY: &str = "helm.sh/resource-policy";
+
+/// A hook of the record, as Helm has parsed it.
+pub(crate) struct HookDocument<'a> {
+    pub(crate) key: Key,
+    pub(crate) template: &'a str,
+    pub(crate) events: Vec<Event>,
+    pub(crate) weight: i64,
+    /// `None` where no policy is written.
+    pub(crate) policies: Option<DeletePolicies>,
+    /// `helm.sh/resource-policy: keep`: Helm does not prune it.
+    pub(crate) is_kept: bool,
+    pub(crate) is_selected: bool,
+    pub(crate) is_opted_out: bool,
+    /// The whole document, of a Job.
+    pub(crate) object: Option<Value>,
+}
+
+/// A document of the record's manifest.
+pub(crate) struct ResourceDocument<'a> {
+    pub(crate) key: Key,
+    pub(crate) template: &'a str,
+    pub(crate) is_selected: bool,
+    pub(crate) is_opted_out: bool,
+    /// The whole document, of a Job.
+    pub(crate) object: Option<Value>,
+    document: Document<'a>,
+}
+
+pub(crate) struct Contents<'a> {
+    /// In the order in which Helm runs hooks of one event.
+    pub(crate) hooks: Vec<HookDocument<'a>>,
+    pub(crate) resources: Vec<ResourceDocument<'a>>,
+    pub(crate) conditional_templates: &'a BTreeSet<String>,
+    unreadable: usize,
+    is_cut_off: bool,
+}
+
+impl HookDocument<'_> {
+    /// It installs, upgrades or rolls back: Helm may flip it. Tests and deletions are no part of a release's life.
+    pub(crate) fn is_part_of_the_release(&self) -> bool {
+        self.events.iter().any(|event| !event.is_test_or_delete())
+    }
+
+    /// The events as an annotation spells them.
+    pub(crate) fn events_text(&self) -> String {
+        self.events().map(|events| events.to_string()).unwrap_or_default()
+    }
+
+    pub(crate) fn events(&self) -> Option<Events> {
+        Events::of(self.events.iter().copied())
+    }
+}
+
+impl ResourceDocument<'_> {
+    /// Its text holds the word; cheaper than reading it.
+    pub(crate) fn mentions(&self, word: &str) -> bool {
+        self.document.text.contains(word)
+    }
+
+    /// The whole document, read now.
+    pub(crate) fn read(&self) -> Option<Value> {
+        self.document.object(&yaml::Limits::default())
+    }
+}
+
+impl<'a> Contents<'a> {
+    pub(super) fn of(record: &'a Record, settings: &Settings) -> Self {
+        let mut hooks: Vec<_> = record.hooks.iter().collect();
+        hooks.sort_by(|a, b| hook_order(a, b));
+        let hooks = hooks.into_iter().map(|hook| read_hook(hook, record, settings)).collect();
+        let most = usize::try_from(settings.releases.limits.documents).unwrap_or(usize::MAX);
+        let limits = manifest::Limits { documents: most, ..manifest::Limits::default() };
+        let mut documents = manifest::documents(&record.manifest, &limits);
+        let resources = documents.by_ref().map(|document| read_resource(document, record, settings)).collect();
+        let (unreadable, is_cut_off) = (documents.unreadable(), documents.is_cut_off());
+        let conditional_templates = &record.conditional_templates;
+        let mut contents = Self { hooks, resources, conditional_templates, unreadable, is_cut_off };
+        contents.select_accounts_of_selected_jobs();
+        contents
+    }
+
+    /// A hook or a resource of that name is in it.
+    pub(crate) fn holds(&self, key: &Key) -> bool {
+        self.hook(key).is_some() || self.resource(key).is_some()
+    }
+
+    pub(crate) fn hook(&self, key: &Key) -> Option<&HookDocument<'a>> {
+        self.hooks.iter().find(|hook| hook.key == *key)
+    }
+
+    pub(crate) fn resource(&self, key: &Key) -> Option<&ResourceDocument<'a>> {
+        self.resources.iter().find(|resource| resource.key == *key)
+    }
+
+    /// What could not be read, in words.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.unreadable > 0 {
+            notes.push(format!("{} documents of the release could not be read and were not judged", self.unreadable));
+        }
+        if self.is_cut_off {
+            notes.push(
+                "the release has more documents than releases.limits.documents; the rest was not judged".to_owned(),
+            );
+        }
+        notes
+    }
+
+    /// A ServiceAccount is part of a migration when a selected Job of the same release runs as it.
+    fn select_accounts_of_selected_jobs(&mut self) {
+        let jobs = self.hooks.iter().filter(|hook| hook.is_selected).map(|hook| (&hook.key, &hook.object));
+        let plain = self.resources.iter().filter(|resource| resource.is_selected);
+        let mut accounts = Vec::new();
+        for (key, object) in jobs.chain(plain.map(|resource| (&resource.key, &resource.object))) {
+            let named =
+                object.iter().flat_map(references).filter(|reference| reference.kind == RefKind::ServiceAccount);
+            accounts.extend(named.map(|reference| Key::core("ServiceAccount", &key.namespace, reference.name)));
+        }
+        for hook in self.hooks.iter_mut().filter(|hook| accounts.contains(&hook.key)) {
+            hook.is_selected = !hook.is_opted_out;
+        }
+        for resource in self.resources.iter_mut().filter(|resource| accounts.contains(&resource.key)) {
+            resource.is_selected = !resource.is_opted_out;
+        }
+    }
+}
+
+fn read_hook<'a>(hook: &'a RecordHook, record: &Record, settings: &Settings) -> HookDocument<'a> {
+    let limits = yaml::Limits::default();
+    // Helm has read this document already; where we cannot, its own list still says what runs.
+    let head = yaml::head(&hook.manifest, &limits).unwrap_or_default();
+    let key = key(&head, &hook.kind, &hook.name, record);
+    let events: Vec<_> = hook.events.iter().filter_map(|event| Event::parse(event)).collect();
+    let is_part_of_the_release = events.iter().any(|event| !event.is_test_or_delete());
+    let policies = (!hook.delete_policies.is_empty()).then(|| DeletePolicies::parse(&hook.delete_policies.join(",")));
+    let is_job = key.judged_kind() == Some(Kind::Job);
+    let object = || yaml::parse(&hook.manifest, &limits).ok().flatten().map(|(_, value)| value);
+    HookDocument {
+        object: is_job.then(object).flatten(),
+        key,
+        template: &hook.path,
+        events,
+        weight: hook.weight,
+        policies,
+        is_kept: head.annotations.get(RESOURCE_POLICY).is_some_and(|policy| policy == "keep"),
+        is_selected: is_part_of_the_release && is_labelled(settings, |key| head.labels.get(key).map(String::as_str)),
+        is_opted_out: is_opted_out(&head),
+    }
+}
+
+fn read_resource<'a>(document: Document<'a>, record: &Record, settings: &Settings) -> ResourceDocument<'a> {
+    let head = &document.head;
+    let key = key(head, &head.kind, &head.name, record);
+    let is_job = key.judged_kind() == Some(Kind::Job);
+    ResourceDocument {
+        object: is_job.then(|| document.object(&yaml::Limits::default())).flatten(),
+        key,
+        template: document.path,
+        is_selected: is_labelled(settings, |key| head.labels.get(key).map(String::as_str)),
+        is_opted_out: is_opted_out(head),
+        document,
+    }
+}
+
+fn is_opted_out(head: &Head) -> bool {
+    head.labels.get(MIGRATION_LABEL).is_some_and(|value| value == "false")
+}
+
+/// A document without a namespace goes where the release goes.
+fn key(head: &Head, kind: &str, name: &str, record: &Record) -> Key {
+    let group = head.api_version.rsplit_once('/').map_or("", |(group, _)| group);
+    let namespace = if head.namespace.is_empty() { &record.namespace } else { &head.namespace };
+    let [group, kind, namespace, name] = [group, kind, namespace, name].map(str::to_owned);
+    Key { group, kind, namespace, name }
+}

@@ -1,0 +1,72 @@
+use crate::finding::{FieldPath, Problem};
+use crate::helm::{self, DeletePolicy};
+use crate::object::Kind;
+use crate::release::Release;
+use crate::rules::{Level, RuleLevel};
+
+declare_rule! {
+    /// ## What it does
+    ///
+    /// Warns about a migration Job whose delete policy removes it, and its logs, when it is done.
+    ///
+    /// ## Why is this bad?
+    ///
+    /// When somebody asks what the migration did, its pods and their logs are gone.
+    ///
+    /// ## Example
+    ///
+    /// ```yaml
+    /// apiVersion: batch/v1
+    /// kind: Job
+    /// metadata:
+    ///   name: orders-migrations
+    ///   labels:
+    ///     app.kubernetes.io/component: migrations
+    ///   annotations:
+    ///     helm.sh/hook: post-install,pre-upgrade
+    ///     helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+    /// ```
+    ///
+    /// ## Use instead
+    ///
+    /// ```yaml
+    /// apiVersion: batch/v1
+    /// kind: Job
+    /// metadata:
+    ///   name: orders-migrations
+    ///   labels:
+    ///     app.kubernetes.io/component: migrations
+    ///   annotations:
+    ///     helm.sh/hook: post-install,pre-upgrade
+    ///     helm.sh/hook-delete-policy: before-hook-creation
+    /// ```
+    ///
+    /// ## References
+    ///
+    /// - Helm, "Chart Hooks": hook deletion policies
+    "hook-log-retention",
+    default: RuleLevel::Check(Level::Warn),
+    summary: "a delete policy that removes a migration's logs",
+    check: Release(check),
+}
+
+fn check(release: &Release<'_>) -> Vec<Problem> {
+    let jobs = release.record.hooks.iter().filter(|hook| hook.is_selected && hook.key.judged_kind() == Some(Kind::Job));
+    jobs.filter_map(|hook| {
+        let policies = hook.policies.as_ref()?;
+        let removes = [DeletePolicy::HookSucceeded, DeletePolicy::HookFailed].iter().find(|policy| policies.contains(**policy))?;
+        Some(
+            Problem::new(
+                FieldPath::annotation(helm::HOOK_DELETE_POLICY),
+                format!(
+                    "has {} in its delete policy (template {}): the Job and the migration's logs are deleted when it is done.",
+                    removes.as_str(),
+                    hook.template
+                ),
+                format!("In {}, write {}: \"before-hook-creation\".", hook.template, helm::HOOK_DELETE_POLICY),
+            )
+            .about(hook.key.object_ref()),
+        )
+    })
+    .collect()
+}

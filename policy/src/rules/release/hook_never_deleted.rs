@@ -1,0 +1,132 @@
+use crate::finding::{FieldPath, Problem};
+use crate::helm::record::ApplyMethod;
+use crate::helm::{self, DeletePolicies, DeletePolicy};
+use crate::identity::Identity;
+use crate::object::Kind;
+use crate::release::{HookDocument, Operation, Release};
+use crate::rules::{Level, RuleLevel};
+
+declare_rule! {
+    /// ## What it does
+    ///
+    /// Denies a record with a hook whose explicit delete policy leaves it where it is, when the hook is already
+    /// there: in the last revision or live. It warns on an install, and for hook-succeeded alone, which leaves the
+    /// hook only after a failure. hook-succeeded and hook-failed together always delete it.
+    ///
+    /// ## Why is this bad?
+    ///
+    /// The second run finds the first one's object: Helm 3 fails with "already exists", Helm 4 says
+    /// "Upgrade complete" and does not run the migration. A ServiceAccount that Helm applies server-side is harmless.
+    ///
+    /// ## Example
+    ///
+    /// ```yaml
+    /// apiVersion: batch/v1
+    /// kind: Job
+    /// metadata:
+    ///   name: orders-migrations
+    ///   labels:
+    ///     app.kubernetes.io/component: migrations
+    ///   annotations:
+    ///     helm.sh/hook: post-install,pre-upgrade
+    ///     helm.sh/hook-delete-policy: hook-failed
+    /// # upgrade
+    /// ---
+    /// apiVersion: batch/v1
+    /// kind: Job
+    /// metadata:
+    ///   name: orders-migrations
+    ///   labels:
+    ///     app.kubernetes.io/component: migrations
+    ///   annotations:
+    ///     helm.sh/hook: post-install,pre-upgrade
+    ///     helm.sh/hook-delete-policy: hook-failed
+    /// ```
+    ///
+    /// ## Use instead
+    ///
+    /// ```yaml
+    /// apiVersion: batch/v1
+    /// kind: Job
+    /// metadata:
+    ///   name: orders-migrations
+    ///   labels:
+    ///     app.kubernetes.io/component: migrations
+    ///   annotations:
+    ///     helm.sh/hook: post-install,pre-upgrade
+    ///     helm.sh/hook-delete-policy: before-hook-creation
+    /// # upgrade
+    /// ---
+    /// apiVersion: batch/v1
+    /// kind: Job
+    /// metadata:
+    ///   name: orders-migrations
+    ///   labels:
+    ///     app.kubernetes.io/component: migrations
+    ///   annotations:
+    ///     helm.sh/hook: post-install,pre-upgrade
+    ///     helm.sh/hook-delete-policy: before-hook-creation
+    /// ```
+    ///
+    /// ## References
+    ///
+    /// - Helm issue 8101: a hook with hook-succeeded only "already exists"
+    "hook-never-deleted",
+    default: RuleLevel::Check(Level::Deny),
+    summary: "a hook is already there and its delete policy leaves it there: it fails with \"already exists\" or does not run",
+    check: Release(check),
+}
+
+fn check(release: &Release<'_>) -> Vec<Problem> {
+    release.hooks_now().filter(|hook| !hook.is_opted_out).filter_map(|hook| find(release, hook)).collect()
+}
+
+fn find(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<Problem> {
+    let policies = hook.policies.as_ref().filter(|policies| !policies.contains(DeletePolicy::BeforeHookCreation))?;
+    let is_account = hook.key.judged_kind() == Some(Kind::ServiceAccount);
+    if is_account && release.apply_method == ApplyMethod::ServerSide {
+        return None;
+    }
+    let is_live =
+        matches!(release.live_identity(&hook.key), Some(Identity::Hook(_) | Identity::Dropped(_) | Identity::Both));
+    let [succeeded, failed] =
+        [DeletePolicy::HookSucceeded, DeletePolicy::HookFailed].map(|policy| policies.contains(policy));
+    if !is_live && succeeded && failed {
+        return None;
+    }
+    let was_there = release.baseline.as_ref().is_some_and(|baseline| baseline.hook(&hook.key).is_some());
+    let is_certain = is_live || (was_there && !succeeded && release.operation != Operation::Install);
+    let problem = describe(release, hook, *policies, is_live);
+    Some(if is_certain && hook.is_selected { problem } else { problem.warn_at_most() })
+}
+
+fn describe(release: &Release<'_>, hook: &HookDocument<'_>, policies: DeletePolicies, is_live: bool) -> Problem {
+    let written =
+        if policies.iter().next().is_some() { policies.to_string() } else { "nothing that Helm knows".to_owned() };
+    let when = if is_live { "The object of its last run is still there" } else { "Its object stays after a run" };
+    let harm = match release.apply_method {
+        ApplyMethod::ServerSide => "the next run finds it, reports success and does not run",
+        ApplyMethod::ClientSide => "the next run fails with \"already exists\"",
+    };
+    Problem::new(
+        FieldPath::annotation(helm::HOOK_DELETE_POLICY),
+        format!(
+            "has the delete policy \"{written}\" (template {}), which does not remove it before its next run. {when}: {harm}.",
+            hook.template
+        ),
+        format!(
+            "In {}, write {}: \"before-hook-creation\".{}",
+            hook.template,
+            helm::HOOK_DELETE_POLICY,
+            if is_live { clean_up(hook) } else { String::new() }
+        ),
+    )
+    .about(hook.key.object_ref())
+}
+
+/// What is live stays in the way of this very operation.
+fn clean_up(hook: &HookDocument<'_>) -> String {
+    let object = hook.key.object_ref();
+    let kind = object.kind.to_lowercase();
+    format!(" What is live now must go first: kubectl -n {} delete {kind} {}", object.namespace, object.name)
+}

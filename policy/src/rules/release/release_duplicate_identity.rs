@@ -1,0 +1,93 @@
+use crate::finding::{FieldPath, Problem};
+use crate::helm::{self, DeletePolicy, Event};
+use crate::release::{HookDocument, Release};
+use crate::rules::{Level, RuleLevel};
+
+declare_rule! {
+    /// ## What it does
+    ///
+    /// Denies a record that holds one object twice: as a hook and in the manifest. It only warns where the hook runs
+    /// before the manifest is applied and hook-succeeded removes it again by then.
+    ///
+    /// ## Why is this bad?
+    ///
+    /// Helm creates the hook, then finds it in the way of the resource of the same name ("already exists"), or
+    /// takes one for the other and deletes the resource at the next upgrade, before its hook is created.
+    ///
+    /// ## Example
+    ///
+    /// ```yaml
+    /// apiVersion: v1
+    /// kind: ServiceAccount
+    /// metadata:
+    ///   name: orders-migrations
+    ///   labels:
+    ///     app.kubernetes.io/component: migrations
+    /// ---
+    /// apiVersion: v1
+    /// kind: ServiceAccount
+    /// metadata:
+    ///   name: orders-migrations
+    ///   labels:
+    ///     app.kubernetes.io/component: migrations
+    ///   annotations:
+    ///     helm.sh/hook: pre-install,pre-upgrade
+    /// ```
+    ///
+    /// ## Use instead
+    ///
+    /// ```yaml
+    /// apiVersion: v1
+    /// kind: ServiceAccount
+    /// metadata:
+    ///   name: orders
+    /// ---
+    /// apiVersion: v1
+    /// kind: ServiceAccount
+    /// metadata:
+    ///   name: orders-migrations
+    ///   labels:
+    ///     app.kubernetes.io/component: migrations
+    ///   annotations:
+    ///     helm.sh/hook: pre-install,pre-upgrade
+    /// ```
+    ///
+    /// ## References
+    ///
+    /// - Flux helm-controller issue 1449: a ServiceAccount as hook and as template
+    "release-duplicate-identity",
+    default: RuleLevel::Check(Level::Deny),
+    summary: "one object is both a hook and in the manifest of the same record",
+    check: Release(check),
+}
+
+fn check(release: &Release<'_>) -> Vec<Problem> {
+    let hooks = release.record.hooks.iter().filter(|hook| hook.is_part_of_the_release() && !hook.is_opted_out);
+    let twice = hooks.filter_map(|hook| Some((hook, release.record.resource(&hook.key)?)));
+    twice
+        .map(|(hook, resource)| {
+            let problem = Problem::new(
+                FieldPath::annotation(helm::HOOK),
+                format!(
+                    "is in this release twice: as a hook ({}: \"{}\", template {}) and as a resource (template {}). Helm \
+                     would create the one and find it in the way of the other, or delete the one in the other's place.",
+                    helm::HOOK,
+                    hook.events_text(),
+                    hook.template,
+                    resource.template
+                ),
+                format!("Give one of the two another name; the hook is rendered by {}.", hook.template),
+            )
+            .about(hook.key.object_ref());
+            if is_gone_in_time(hook) || !hook.is_selected { problem.warn_at_most() } else { problem }
+        })
+        .collect()
+}
+
+/// The hook has run and been removed before the manifest is applied: a trick that charts use.
+fn is_gone_in_time(hook: &HookDocument<'_>) -> bool {
+    let pre = [Event::PreInstall, Event::PreUpgrade, Event::PreRollback];
+    let release_events = hook.events.iter().filter(|event| !event.is_test_or_delete());
+    let is_removed = hook.policies.as_ref().is_some_and(|policies| policies.contains(DeletePolicy::HookSucceeded));
+    is_removed && release_events.into_iter().all(|event| pre.contains(event))
+}

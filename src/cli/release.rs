@@ -1,0 +1,176 @@
+//! `release`: what the release rules say to records that Helm stored.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use clap::Args;
+use serde_json::Value;
+use stable_hooks_policy::shown::Shown;
+
+use super::run::{Asked, Run};
+use super::{FailOn, Failure, Judge, Outcome, OutputArguments, PolicyArguments, read_input};
+use crate::input::{Content, Document, documents};
+use crate::records::{StoredRecord, record_object, settings_for};
+
+/// Judges Helm release records, each revision against the one before
+///
+/// A record is judged as at the moment when Helm created it: version 1 as an install, a "Rollback to …" as a rollback,
+/// everything else as an upgrade. Its baseline is found among the records given.
+///
+/// Exit codes: 0 nothing denied, 1 something denied, 2 could not judge.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  kubectl get secrets -n shop -l owner=helm -o json | stable-hooks release -
+  stable-hooks release orders -n shop -o json")]
+pub(super) struct Arguments {
+    /// Release Secrets or `ConfigMaps` as `kubectl get -o json|yaml` prints them; `-`: standard input; with -n also a
+    /// release's name, whose records `kubectl` reads
+    #[arg(value_name = "FILE|NAME", required = true)]
+    files: Vec<PathBuf>,
+    /// The namespace of the releases that are given by name
+    #[arg(short, long, value_name = "NS")]
+    namespace: Option<String>,
+    /// Earlier records that are not judged themselves
+    #[arg(long, value_name = "FILE")]
+    baseline: Vec<PathBuf>,
+    /// What makes the exit code 1
+    #[arg(long, value_enum, default_value_t = FailOn::Deny)]
+    fail_on: FailOn,
+    #[command(flatten)]
+    policy: PolicyArguments,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// A record, and where it comes from.
+struct Given {
+    source: String,
+    place: String,
+    record: StoredRecord,
+}
+
+/// One run over all that was given.
+struct Reading<'a> {
+    judge: &'a Judge,
+    run: Run,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let judge = arguments.policy.resolve()?;
+    if arguments.namespace.is_some() && !arguments.files.iter().any(|file| is_name(file)) {
+        return Err(Failure("-n goes with a release's name, and only files are given".to_owned()));
+    }
+    let mut reading = Reading { judge: &judge, run: Run::new() };
+    let mut given = Vec::new();
+    for file in &arguments.files {
+        given.extend(match &arguments.namespace {
+            Some(namespace) if is_name(file) => reading.release(&file.display().to_string(), namespace),
+            _ => reading.file(file),
+        });
+    }
+    let earlier: Vec<_> = arguments.baseline.iter().flat_map(|file| reading.file(file)).collect();
+    given.sort_by_cached_key(|given| given.record.order());
+    let mut run = reading.run;
+    for Given { source, place, record } in &given {
+        let baseline = record.baseline(given.iter().chain(&earlier).map(|given| &given.record));
+        let cluster = judge.cluster.with_records(baseline.map(StoredRecord::as_baseline));
+        let engine = judge.engine.with_cluster(Arc::new(cluster));
+        let settings = settings_for(record, baseline, &judge.settings);
+        let asked = Asked { source: source.clone(), place: place.clone(), request: record.request() };
+        run.judge(engine.as_ref(), &settings, asked);
+    }
+    run.finish(&arguments.output, arguments.fail_on)
+}
+
+/// Names a release, if there is a namespace to look in: neither a file nor what looks like one.
+fn is_name(file: &Path) -> bool {
+    let is_plain = file.to_str().is_some_and(|text| text != "-" && !text.contains(['/', '\\']));
+    is_plain && file.extension().is_none() && !file.is_file()
+}
+
+impl Reading<'_> {
+    fn file(&mut self, path: &Path) -> Vec<Given> {
+        let file = path.display().to_string();
+        match read_input(path) {
+            Ok(bytes) => {
+                let place = |document: &Document, _: &str| format!("{file}:{}", document.line);
+                self.records(&file, &bytes, place, |source, _| source)
+            }
+            Err(Failure(reason)) => {
+                let hint = if is_name(path) { " (to read a release by its name, add -n NAMESPACE)" } else { "" };
+                self.run.cannot_judge(&format!("{reason}{hint}"));
+                Vec::new()
+            }
+        }
+    }
+
+    /// Asks the user's `kubectl`, which also tells on its own what went wrong.
+    fn release(&mut self, name: &str, namespace: &str) -> Vec<Given> {
+        let selector = format!("owner=helm,name={name}");
+        let mut kubectl = Command::new("kubectl");
+        kubectl.args(["get", "secrets,configmaps", "-n", namespace, "-l", &selector, "-o", "json"]);
+        let output = match kubectl.stderr(Stdio::inherit()).stdin(Stdio::inherit()).output() {
+            Ok(output) => output,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.run.cannot_judge(
+                    "there is no `kubectl` on the PATH, which reads a release by its name; its records can also be \
+                     given as files",
+                );
+                return Vec::new();
+            }
+            Err(error) => {
+                self.run.cannot_judge(&format!("cannot run kubectl: {error}"));
+                return Vec::new();
+            }
+        };
+        if !output.status.success() {
+            self.run.cannot_judge(&format!("kubectl could not read the records of `{name}`: {}", output.status));
+        }
+        // It prints what it may read before it fails about the rest.
+        if documents(&output.stdout).next().is_none() {
+            if output.status.success() {
+                self.run.cannot_judge(&format!("there is no record of `{name}` in `{namespace}`"));
+            }
+            return Vec::new();
+        }
+        let origin = format!("kubectl get -n {namespace} -l {selector}");
+        let place = |_: &Document, name: &str| name.to_owned();
+        self.records(&origin, &output.stdout, place, |_, name| name.to_owned())
+    }
+
+    /// The records of a file; other objects in it are passed over.
+    fn records(
+        &mut self,
+        file: &str,
+        bytes: &[u8],
+        place: impl Fn(&Document, &str) -> String,
+        source_of: impl Fn(String, &str) -> String,
+    ) -> Vec<Given> {
+        let (settings, mut found, mut objects, mut records) = (&self.judge.settings, Vec::new(), 0, 0);
+        self.run.documents(file, bytes, |run, source, document| {
+            objects += 1;
+            let named = name_of(&document);
+            let place = place(&document, &named);
+            let Some(object) = record_object(document.content) else { return };
+            records += 1;
+            match StoredRecord::read(object, settings) {
+                Ok(record) => found.push(Given { source: source_of(source, &named), place, record }),
+                Err(error) if place == named => run.cannot_judge(&format!("{place}: {error}")),
+                Err(error) => run.cannot_judge(&format!("{place}: {named}: {error}")),
+            }
+        });
+        if objects > 0 && records == 0 {
+            self.run.cannot_judge(&format!("{file}: there is no release record in it"));
+        }
+        found
+    }
+}
+
+/// The name of the Secret or `ConfigMap`.
+fn name_of(document: &Document) -> String {
+    let (Content::Request(value) | Content::Manifest(value)) = &document.content;
+    let name = ["/metadata/name", "/object/metadata/name"].into_iter().find_map(|pointer| value.pointer(pointer));
+    Shown(name.and_then(Value::as_str).unwrap_or("(no name)")).to_string()
+}

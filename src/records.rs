@@ -1,0 +1,187 @@
+//! Helm's release records as they are stored, each judged as at the moment when Helm began to write it.
+
+use std::cmp::Reverse;
+
+use serde_json::{Map, Value, json};
+use stable_hooks_policy::helm::record::{DecodeError, Limits, decode_config_map, decode_secret};
+use thiserror::Error;
+
+use crate::input::{Content, request_of};
+
+/// As far back as a baseline is looked for where the settings do not say; a version can be any number.
+const MOST_REVISIONS: u64 = 10_000;
+
+/// The statuses with which Helm creates a record.
+const PENDING: [&str; 3] = ["pending-install", "pending-upgrade", "pending-rollback"];
+
+/// A release record in its Secret or `ConfigMap`, as far as it must be known to find its baseline.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredRecord {
+    object: Value,
+    /// Helm looks for all records of a release in one kind of object.
+    kind: &'static str,
+    /// Where the record is stored; with Flux the release's objects live elsewhere.
+    namespace: String,
+    release: String,
+    version: u64,
+    /// Of the record now.
+    status: String,
+    /// With which Helm created the record.
+    pending: String,
+}
+
+/// Why an object that should be a record is none. Never says a byte of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum RecordError {
+    #[error("there is no data.release")]
+    NoData,
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    #[error("data.release has no name or no version")]
+    Nameless,
+}
+
+/// The object that an `AdmissionRequest` would create or a file holds, if it is meant to be a release record.
+///
+/// Other objects and other operations are none of the release rules' business.
+#[must_use]
+pub fn record_object(content: Content) -> Option<Value> {
+    let object = match content {
+        Content::Manifest(object) => object,
+        Content::Request(mut request) => {
+            let text = |pointer| request.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let is_create = text("/operation") == "CREATE" && text("/subResource").is_empty();
+            let (group, version, kind) = (text("/kind/group"), text("/kind/version"), text("/kind/kind"));
+            let mut object = request.get_mut("object").map(Value::take).filter(|_| is_create && group.is_empty())?;
+            let fields = object.as_object_mut()?;
+            fields.entry("apiVersion").or_insert(version.into());
+            fields.entry("kind").or_insert(kind.into());
+            object
+        }
+    };
+    kind_of(&object).map(|_| object)
+}
+
+/// As the policy tells records from other Secrets and `ConfigMaps`.
+fn kind_of(object: &Value) -> Option<&'static str> {
+    let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
+    match (text("/apiVersion")?, text("/kind")?) {
+        ("v1", "Secret") => (text("/type") == Some("helm.sh/release.v1")).then_some("Secret"),
+        ("v1", "ConfigMap") => (text("/metadata/labels/owner") == Some("helm")).then_some("ConfigMap"),
+        _ => None,
+    }
+}
+
+impl StoredRecord {
+    /// Reads what [`record_object`] found.
+    ///
+    /// # Errors
+    ///
+    /// When its data is no release.
+    pub fn read(object: Value, settings: &Value) -> Result<Self, RecordError> {
+        let kind = kind_of(&object).ok_or(RecordError::NoData)?;
+        let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
+        let data = text("/data/release").ok_or(RecordError::NoData)?;
+        let decode = if kind == "Secret" { decode_secret } else { decode_config_map };
+        let record = decode(data, &limits(settings))?;
+        if record.name.is_empty() || record.version == 0 {
+            return Err(RecordError::Nameless);
+        }
+        let namespace = text("/metadata/namespace").map_or(record.namespace, str::to_owned);
+        let status = text("/metadata/labels/status").map_or(record.status, str::to_owned);
+        let pending = match status.as_str() {
+            pending if PENDING.contains(&pending) => pending,
+            _ if record.version == 1 => "pending-install",
+            _ if record.description.starts_with("Rollback to") => "pending-rollback",
+            _ => "pending-upgrade",
+        };
+        let pending = pending.to_owned();
+        Ok(Self { kind, namespace, release: record.name, version: record.version, status, pending, object })
+    }
+
+    /// Orders a history: release by release, the oldest revision first.
+    #[must_use]
+    pub fn order(&self) -> impl Ord + use<> {
+        (self.namespace.clone(), self.release.clone(), Reverse(self.kind), self.version)
+    }
+
+    /// The request with which Helm created it.
+    #[must_use]
+    pub fn request(&self) -> Value {
+        let object = self.stored_as(&self.pending, None);
+        request_of(Content::Manifest(object), false)
+    }
+
+    /// What this record is compared with: for an upgrade the highest revision that was deployed, else the last one;
+    /// for a rollback the last one. Of two records of one revision the one given last counts.
+    #[must_use]
+    pub fn baseline<'a>(&self, records: impl IntoIterator<Item = &'a Self>) -> Option<&'a Self> {
+        if self.pending == "pending-install" {
+            return None;
+        }
+        let is_earlier = |other: &&Self| {
+            let same = (other.kind, &other.namespace, &other.release) == (self.kind, &self.namespace, &self.release);
+            same && other.version < self.version
+        };
+        let prefers_deployed = self.pending == "pending-upgrade";
+        records
+            .into_iter()
+            .filter(is_earlier)
+            .max_by_key(|other| (prefers_deployed && other.was_deployed(), other.version, other.was_deployed()))
+    }
+
+    /// As it was while the next revision was created: deployed then, if it was superseded since.
+    #[must_use]
+    pub fn as_baseline(&self) -> Value {
+        let status = if self.was_deployed() { "deployed" } else { &self.status };
+        self.stored_as(status, Some(format!("sh.helm.release.v1.{}.v{}", self.release, self.version)))
+    }
+
+    fn was_deployed(&self) -> bool {
+        matches!(self.status.as_str(), "deployed" | "superseded")
+    }
+
+    fn stored_as(&self, status: &str, name: Option<String>) -> Value {
+        let mut object = self.object.clone();
+        if let Some(metadata) = field(&mut object, "metadata") {
+            metadata.insert("namespace".to_owned(), json!(self.namespace));
+            if let Some(name) = name {
+                metadata.insert("name".to_owned(), name.into());
+            }
+        }
+        if let Some(labels) = object.get_mut("metadata").and_then(|metadata| field(metadata, "labels")) {
+            labels.insert("status".to_owned(), status.into());
+        }
+        object
+    }
+}
+
+/// The settings with which a record is judged: against its baseline, however far back that one is, unless they say
+/// otherwise.
+#[must_use]
+pub fn settings_for(record: &StoredRecord, baseline: Option<&StoredRecord>, settings: &Value) -> Value {
+    let mut settings = settings.clone();
+    if let Some(releases) = field(&mut settings, "releases") {
+        releases.entry("baseline").or_insert("record".into());
+    }
+    if let Some(baseline) = baseline
+        && let Some(limits) = settings.get_mut("releases").and_then(|releases| field(releases, "limits"))
+    {
+        limits.entry("revisions").or_insert((record.version - baseline.version).min(MOST_REVISIONS).into());
+    }
+    settings
+}
+
+fn limits(settings: &Value) -> Limits {
+    let set = settings.pointer("/releases/limits/inflatedBytes").and_then(Value::as_u64);
+    set.map_or_else(Limits::default, |bytes| Limits { inflated_bytes: usize::try_from(bytes).unwrap_or(usize::MAX) })
+}
+
+/// An object's field that is an object itself, made where there is none.
+fn field<'a>(object: &'a mut Value, name: &str) -> Option<&'a mut Map<String, Value>> {
+    let field = object.as_object_mut()?.entry(name).or_insert(Value::Null);
+    if !field.is_object() {
+        *field = json!({});
+    }
+    field.as_object_mut()
+}
