@@ -7,6 +7,9 @@ SOURCES := Cargo.toml Cargo.lock policy/Cargo.toml policy/wasm-cargo $(shell fin
 BINDGEN := $(shell sed -n '/^name = "wasm-bindgen"$$/{n;s/.*"\(.*\)"/\1/p}' Cargo.lock)
 RUNNER := $(CACHE)/wasm-bindgen-$(BINDGEN)/bin/wasm-bindgen-test-runner
 MOST_BYTES := 550000
+BINARYEN := 132.0.0
+WASM_OPT := $(CACHE)/binaryen-$(BINARYEN)/node_modules/.bin/wasm-opt
+FEATURES := bulk-memory bulk-memory-opt sign-ext mutable-globals nontrapping-float-to-int multivalue reference-types
 
 help: ## what there is
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
@@ -17,7 +20,7 @@ setup: ## install what the build needs beyond Rust
 try: annotated-policy.wasm ## watch the wasm judge requests that a real API server sent
 	cargo run -q -- review --policy annotated-policy.wasm --settings examples/settings.yaml examples/*.json || [ $$? = 1 ]
 
-test: annotated-policy.wasm test-wasm ## every test
+test: annotated-policy.wasm annotated-releases-policy.wasm test-wasm ## every test
 	cargo test --workspace
 
 test-wasm: ## the core's tests as wasm in Node
@@ -39,13 +42,20 @@ lint: ## formatting and lints
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items -q
 
-policy.wasm: $(SOURCES) | setup ## the policy as wasm
+policy.wasm: $(SOURCES) | setup $(WASM_OPT) ## the policy as wasm
 	policy/wasm-cargo build --profile wasm -p stable-hooks-policy
-	cp $(or $(CARGO_TARGET_DIR),target)/wasm/wasm32-unknown-unknown/wasm/stable_hooks_policy.wasm $@
+	$(WASM_OPT) -Oz $(FEATURES:%=--enable-%) -o $@ \
+		$(or $(CARGO_TARGET_DIR),target)/wasm/wasm32-unknown-unknown/wasm/stable_hooks_policy.wasm
 
-annotated-policy.wasm: policy.wasm policy/metadata.yml ## the policy as wasm with the metadata that policy-server requires
-	@if command -v kwctl >/dev/null; then kwctl annotate policy.wasm -m policy/metadata.yml -u README.md -o $@; \
-	else cargo run -q --example annotate -- policy.wasm policy/metadata.yml $@; fi
+$(WASM_OPT):
+	@command -v npm >/dev/null || { echo "npm is needed once, for wasm-opt: apt-get install npm" >&2; exit 1; }
+	npm install --silent --no-audit --no-fund --prefix $(CACHE)/binaryen-$(BINARYEN) binaryen@$(BINARYEN)
+
+annotated-policy.wasm: policy/metadata.yml ## the objects policy: with the metadata that policy-server requires
+annotated-releases-policy.wasm: policy/releases/metadata.yml ## the releases policy: the same bytes, other metadata
+annotated-policy.wasm annotated-releases-policy.wasm: policy.wasm
+	@if command -v kwctl >/dev/null; then kwctl annotate policy.wasm -m $(filter %.yml,$^) -u README.md -o $@; \
+	else cargo run -q --example annotate -- policy.wasm $(filter %.yml,$^) $@; fi
 	@bytes=$$(wc -c <$@); echo "$@: $$bytes bytes, at most $(MOST_BYTES)"; [ $$bytes -le $(MOST_BYTES) ] || { rm $@; exit 1; }
 
 docs: annotated-policy.wasm ## rewrite what is generated from the code

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use stable_hooks::cluster::ClusterView;
 use stable_hooks::host::{DEFAULT_TIMEOUT, Policy};
+use stable_hooks_policy::cluster::NoCluster;
 use stable_hooks_policy::wire::validate;
 
 const ROUNDS: u32 = 300;
@@ -28,7 +29,7 @@ fn main() {
     for (name, payload) in canonical::payloads() {
         let fuel = meter::fuel(&wasm, "validate", &payload);
         let parse = best(|| drop(black_box(serde_json::from_slice::<Value>(&payload))));
-        let native = best(|| drop(black_box(validate(&payload))));
+        let native = best(|| drop(black_box(validate(&payload, &NoCluster))));
         let guest = best(|| drop(black_box(policy.validate(&payload))));
         println!("{name:<12}{fuel:>12}{:>16.2}{:>16.2}", ratio(native, parse), ratio(guest, parse));
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::engines::{files, relative, root, wasm};
 
 /// Runs the program without anything that the environment could add.
-fn run(arguments: &[&str], input: &[u8]) -> Output {
+pub(crate) fn run(arguments: &[&str], input: &[u8]) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_stable-hooks"))
         .args(arguments)
         .current_dir(root())
@@ -24,15 +24,15 @@ fn run(arguments: &[&str], input: &[u8]) -> Output {
     child.wait_with_output().unwrap()
 }
 
-fn code(output: &Output) -> i32 {
+pub(crate) fn code(output: &Output) -> i32 {
     output.status.code().unwrap()
 }
 
-fn stdout(output: &Output) -> String {
+pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-fn stderr(output: &Output) -> String {
+pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
@@ -49,7 +49,7 @@ fn review_examples<'a>(examples: &'a [String], more: &[&'a str]) -> Output {
 }
 
 /// A file below the build directory, gone with it.
-fn temporary(name: &str, content: &[u8]) -> PathBuf {
+pub(crate) fn temporary(name: &str, content: &[u8]) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&path, content).unwrap();
     path
@@ -199,7 +199,7 @@ fn cli_explain_shows_a_page_and_a_list() {
 
 #[test]
 fn cli_help_ends_with_two_examples() {
-    for verb in ["review", "explain"] {
+    for verb in ["review", "release", "explain"] {
         let help = stdout(&run(&[verb, "--help"], b""));
         let (_, examples) = help.split_once("Examples:\n").unwrap();
         assert_eq!(examples.lines().count(), 2, "{examples}");

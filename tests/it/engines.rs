@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use stable_hooks::cluster::ClusterView;
 use stable_hooks::engine::{Answer, Engine, Native, judge, payload};
 use stable_hooks::host::Policy;
@@ -18,11 +18,15 @@ pub(crate) fn root() -> &'static Path {
 
 /// The annotated wasm; without it only the native core is asked, which CI does not accept.
 pub(crate) fn wasm() -> Option<PathBuf> {
-    let path = root().join("annotated-policy.wasm");
+    built("annotated-policy.wasm")
+}
+
+pub(crate) fn built(name: &str) -> Option<PathBuf> {
+    let path = root().join(name);
     if path.exists() {
         return Some(path);
     }
-    let advice = "annotated-policy.wasm is missing: make annotated-policy.wasm";
+    let advice = format!("{name} is missing: make {name}");
     assert!(std::env::var_os("CI").is_none(), "{advice}");
     eprintln!("SKIPPED inside the wasm: {advice}");
     None
@@ -36,7 +40,7 @@ pub(crate) fn guest() -> Option<&'static Policy> {
 
 /// Both engines' bytes for one payload; panics where they differ.
 pub(crate) fn validate(bytes: &[u8]) -> Vec<u8> {
-    let native = Native.validate(bytes).unwrap();
+    let native = Native::default().validate(bytes).unwrap();
     if let Some(guest) = guest() {
         let wasm = guest.validate(bytes).unwrap();
         assert_eq!(String::from_utf8_lossy(&native), String::from_utf8_lossy(&wasm), "native and wasm differ");
@@ -47,7 +51,30 @@ pub(crate) fn validate(bytes: &[u8]) -> Vec<u8> {
 /// The verdict of both engines on one request.
 pub(crate) fn ask(request: &Value, settings: &Value) -> Answer {
     validate(&payload(request, settings));
-    judge(&Native, request, settings).unwrap()
+    judge(&Native::default(), request, settings).unwrap()
+}
+
+/// The verdict of both engines on one request that may ask about this cluster.
+pub(crate) fn ask_with(request: &Value, settings: &Value, cluster: ClusterView) -> Answer {
+    static RELEASES: OnceLock<Option<Policy>> = OnceLock::new();
+    let load = || {
+        let path = built("annotated-releases-policy.wasm")?;
+        Some(Policy::load(&path, Arc::new(ClusterView::default()), TIMEOUT).unwrap())
+    };
+    let cluster = Arc::new(cluster);
+    let native = Native::new(Arc::clone(&cluster));
+    if let Some(policy) = RELEASES.get_or_init(load) {
+        let bytes = payload(request, settings);
+        let [native, wasm] = [native.validate(&bytes).unwrap(), policy.with_cluster(cluster).validate(&bytes).unwrap()];
+        assert_eq!(String::from_utf8_lossy(&native), String::from_utf8_lossy(&wasm), "native and wasm differ");
+    }
+    judge(&native, request, settings).unwrap()
+}
+
+/// A cluster that holds just these objects.
+pub(crate) fn cluster<'a>(objects: impl IntoIterator<Item = &'a Value>) -> ClusterView {
+    let items: Vec<_> = objects.into_iter().collect();
+    ClusterView::read(json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string().as_bytes()).unwrap()
 }
 
 /// Every file below a folder with that ending, in the order of their paths.

@@ -11,6 +11,7 @@
 
 mod cases;
 mod cli;
+mod cli_release;
 mod corpus;
 mod docs;
 mod engines;
@@ -19,4 +20,6 @@ mod guests;
 mod host;
 mod house;
 mod properties;
+mod release_cases;
+mod releases;
 mod rules;

@@ -9,7 +9,10 @@ use stable_hooks_policy::RuleId;
 use stable_hooks_policy::docs::{body, page};
 
 use crate::cases::reported;
-use crate::engines::{ask, files, relative, root};
+use crate::engines::{ask, ask_with, cluster, files, relative, root};
+use crate::release_cases::is_release_rule;
+use crate::releases;
+use crate::releases::render::{self, Revision};
 
 const SECTIONS: [&str; 5] = ["## What it does", "## Why is this bad?", "## Example", "## Use instead", "## References"];
 
@@ -27,10 +30,11 @@ fn rules_names_are_unique_kebab_case_and_parse_back() {
 #[test]
 fn rules_have_a_file_of_their_name_and_cases_that_accept_and_that_do_not() {
     let rule_files: BTreeSet<_> = files("policy/src/rules", "rs").iter().map(|path| relative(path)).collect();
-    let names: BTreeSet<_> = RuleId::ALL
-        .iter()
-        .map(|rule| format!("policy/src/rules/object/{}.rs", rule.as_str().replace('-', "_")))
-        .collect();
+    let file = |rule: &RuleId| {
+        let folder = if is_release_rule(rule.as_str()) { "release" } else { "object" };
+        format!("policy/src/rules/{folder}/{}.rs", rule.as_str().replace('-', "_"))
+    };
+    let names: BTreeSet<_> = RuleId::ALL.iter().map(file).collect();
     assert_eq!(rule_files, names);
     for rule in RuleId::ALL {
         let folder = root().join("tests/cases").join(rule.as_str());
@@ -63,9 +67,42 @@ fn rules_examples_trigger_the_rule_and_their_correction_does_not() {
     }
 }
 
-/// Judges the first YAML block of a text: one object is a CREATE, two are an UPDATE.
+/// Judges the first YAML block of a text.
 fn finds(rule: RuleId, text: &str) -> bool {
     let yaml = text.split_once("```yaml\n").unwrap().1.split_once("```").unwrap().0;
+    let found = if is_release_rule(rule.as_str()) { judge_release(yaml) } else { judge_object(rule, yaml) };
+    found.iter().any(|finding| finding.split(' ').next() == Some(rule.as_str()))
+}
+
+/// A rendered text is an install; after a line `# upgrade` comes the upgrade over it, after `# live` what lives in the
+/// cluster. The first line can be `# template: ...`, the source of it all.
+fn judge_release(yaml: &str) -> Vec<String> {
+    let template = yaml.lines().next().and_then(|line| line.strip_prefix("# template: "));
+    let split = |text: &'_ str, mark: &str| text.split_once(mark).map(|(a, b)| (a.to_owned(), b.to_owned()));
+    let (rendered, live) = split(yaml, "\n# live\n").unwrap_or_else(|| (yaml.to_owned(), String::new()));
+    let mut live: Vec<Value> = render::documents(&live).into_iter().map(|document| document.object).collect();
+    for object in &mut live {
+        object["metadata"]["namespace"] = json!("shop");
+    }
+    let upgrade = split(&rendered, "\n# upgrade\n");
+    let revision = |version, status, rendered| Revision {
+        templates: template.iter().map(|source| ("templates/all.yaml".to_owned(), (*source).to_owned())).collect(),
+        ..Revision::new("second", "shop", version, status, rendered)
+    };
+    let judged = match &upgrade {
+        Some((install, upgrade)) => {
+            live.extend(releases::left_by_install(&render::documents(install), "second", "shop"));
+            live.push(revision(1, "deployed", install).secret());
+            revision(2, "pending-upgrade", upgrade).secret()
+        }
+        None => revision(1, "pending-install", &rendered).secret(),
+    };
+    let settings = json!({"releases": {"baseline": "record"}});
+    releases::reported(&ask_with(&render::creation(&judged), &settings, cluster(&live)))
+}
+
+/// One object is a CREATE, two are an UPDATE.
+fn judge_object(rule: RuleId, yaml: &str) -> Vec<String> {
     let objects: Vec<Value> = documents(yaml.as_bytes())
         .map(|document| match document.unwrap().content {
             Content::Manifest(object) => object,
@@ -82,6 +119,5 @@ fn finds(rule: RuleId, text: &str) -> bool {
         "uid": "1", "operation": operation, "userInfo": {"username": "admin"},
         "kind": {"group": group, "version": "v1", "kind": new["kind"]}, "object": new, "oldObject": old,
     });
-    let answer = ask(&request, &json!({}));
-    reported(&answer).iter().any(|finding| finding.split(' ').next() == Some(rule.as_str()))
+    reported(&ask(&request, &json!({})))
 }
