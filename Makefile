@@ -42,13 +42,12 @@ lint: ## formatting and lints
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items -q
 
-policy.wasm: $(SOURCES) | setup $(WASM_OPT) ## the policy as wasm
+policy.wasm: $(SOURCES) | $(WASM_OPT) ## the policy as wasm
 	policy/wasm-cargo build --profile wasm -p stable-hooks-policy
 	$(WASM_OPT) -Oz $(FEATURES:%=--enable-%) -o $@ \
 		$(or $(CARGO_TARGET_DIR),target)/wasm/wasm32-unknown-unknown/wasm/stable_hooks_policy.wasm
 
-$(WASM_OPT):
-	@command -v npm >/dev/null || { echo "npm is needed once, for wasm-opt: apt-get install npm" >&2; exit 1; }
+$(WASM_OPT): | setup
 	npm install --silent --no-audit --no-fund --prefix $(CACHE)/binaryen-$(BINARYEN) binaryen@$(BINARYEN)
 
 annotated-policy.wasm: policy/metadata.yml ## the objects policy: with the metadata that policy-server requires
