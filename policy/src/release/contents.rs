@@ -1,6 +1,6 @@
 //! What one record holds: its hooks and its resources, read as far as the rules ask.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -49,6 +49,9 @@ pub(crate) struct Contents<'a> {
     pub(crate) hooks: Vec<HookDocument<'a>>,
     pub(crate) resources: Vec<ResourceDocument<'a>>,
     pub(crate) conditional_templates: &'a BTreeSet<String>,
+    /// Where each key stands first: rules ask by key for every document, and a search each time would be quadratic.
+    hook_places: BTreeMap<Key, usize>,
+    resource_places: BTreeMap<Key, usize>,
     unreadable: usize,
     is_cut_off: bool,
 }
@@ -85,14 +88,17 @@ impl<'a> Contents<'a> {
     pub(super) fn of(record: &'a Record, settings: &Settings) -> Self {
         let mut hooks: Vec<_> = record.hooks.iter().collect();
         hooks.sort_by(|a, b| hook_order(a, b));
-        let hooks = hooks.into_iter().map(|hook| read_hook(hook, record, settings)).collect();
+        let hooks: Vec<_> = hooks.into_iter().map(|hook| read_hook(hook, record, settings)).collect();
         let most = usize::try_from(settings.releases.limits.documents).unwrap_or(usize::MAX);
         let limits = manifest::Limits { documents: most, ..manifest::Limits::default() };
         let mut documents = manifest::documents(&record.manifest, &limits);
-        let resources = documents.by_ref().map(|document| read_resource(document, record, settings)).collect();
+        let resources: Vec<_> = documents.by_ref().map(|document| read_resource(document, record, settings)).collect();
         let (unreadable, is_cut_off) = (documents.unreadable(), documents.is_cut_off());
         let conditional_templates = &record.conditional_templates;
-        let mut contents = Self { hooks, resources, conditional_templates, unreadable, is_cut_off };
+        let hook_places = places(hooks.iter().map(|hook| &hook.key));
+        let resource_places = places(resources.iter().map(|resource| &resource.key));
+        let mut contents =
+            Self { hooks, resources, conditional_templates, hook_places, resource_places, unreadable, is_cut_off };
         contents.select_accounts_of_selected_jobs();
         contents
     }
@@ -103,11 +109,11 @@ impl<'a> Contents<'a> {
     }
 
     pub(crate) fn hook(&self, key: &Key) -> Option<&HookDocument<'a>> {
-        self.hooks.iter().find(|hook| hook.key == *key)
+        self.hooks.get(*self.hook_places.get(key)?)
     }
 
     pub(crate) fn resource(&self, key: &Key) -> Option<&ResourceDocument<'a>> {
-        self.resources.iter().find(|resource| resource.key == *key)
+        self.resources.get(*self.resource_places.get(key)?)
     }
 
     /// What could not be read, in words.
@@ -141,6 +147,14 @@ impl<'a> Contents<'a> {
             resource.is_selected = !resource.is_opted_out;
         }
     }
+}
+
+fn places<'k>(keys: impl Iterator<Item = &'k Key>) -> BTreeMap<Key, usize> {
+    let mut places = BTreeMap::new();
+    for (place, key) in keys.enumerate() {
+        places.entry(key.clone()).or_insert(place);
+    }
+    places
 }
 
 fn read_hook<'a>(hook: &'a RecordHook, record: &Record, settings: &Settings) -> HookDocument<'a> {

@@ -1,6 +1,7 @@
 use serde_json::Value;
 
 use crate::finding::{FieldPath, Problem};
+use crate::identity::Identity;
 use crate::object::Kind;
 use crate::release::{Live, Operation, Release, ResourceDocument};
 use crate::rules::{Level, RuleLevel};
@@ -94,7 +95,7 @@ fn change(release: &Release<'_>, job: &ResourceDocument<'_>) -> Option<Problem> 
         return Some(describe(job, &field, "the last good revision"));
     }
     let live = release.live(&job.key).object()?;
-    if !matches!(crate::identity::classify(live), crate::identity::Identity::Resource(owner) if release.is_own(owner)) {
+    if !matches!(release.live_identity(&job.key)?, Identity::Resource(owner) if release.is_own(owner)) {
         return None;
     }
     let field = first_difference(new, template(live.raw())?)?;
