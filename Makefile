@@ -6,10 +6,11 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stable-hooks
 SOURCES := Cargo.toml Cargo.lock policy/Cargo.toml policy/wasm-cargo $(shell find policy/src -name '*.rs')
 BINDGEN := $(shell sed -n '/^name = "wasm-bindgen"$$/{n;s/.*"\(.*\)"/\1/p}' Cargo.lock)
 RUNNER := $(CACHE)/wasm-bindgen-$(BINDGEN)/bin/wasm-bindgen-test-runner
+BUILT := $(or $(CARGO_TARGET_DIR),target)/wasm/wasm32-unknown-unknown/wasm
 MOST_BYTES := 550000
 BINARYEN := 132.0.0
 WASM_OPT := $(CACHE)/binaryen-$(BINARYEN)/node_modules/.bin/wasm-opt
-FEATURES := bulk-memory bulk-memory-opt sign-ext mutable-globals nontrapping-float-to-int multivalue reference-types
+FEATURES := bulk-memory bulk-memory-opt sign-ext mutable-globals nontrapping-float-to-int multivalue reference-types simd
 
 help: ## what there is
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
@@ -44,8 +45,11 @@ lint: ## formatting and lints
 
 policy.wasm: $(SOURCES) | $(WASM_OPT) ## the policy as wasm
 	policy/wasm-cargo build --profile wasm -p stable-hooks-policy
-	$(WASM_OPT) -Oz $(FEATURES:%=--enable-%) -o $@ \
-		$(or $(CARGO_TARGET_DIR),target)/wasm/wasm32-unknown-unknown/wasm/stable_hooks_policy.wasm
+	$(WASM_OPT) -Oz $(FEATURES:%=--enable-%) -o $@ $(BUILT)/stable_hooks_policy.wasm
+
+yardstick.wasm: Cargo.lock tests/yardstick/Cargo.toml tests/yardstick/src/lib.rs | $(WASM_OPT)
+	policy/wasm-cargo build --profile wasm -p yardstick
+	$(WASM_OPT) -Oz $(FEATURES:%=--enable-%) -o $@ $(BUILT)/yardstick.wasm
 
 $(WASM_OPT): | setup
 	npm install --silent --no-audit --no-fund --prefix $(CACHE)/binaryen-$(BINARYEN) binaryen@$(BINARYEN)
@@ -63,7 +67,7 @@ docs: annotated-policy.wasm ## rewrite what is generated from the code
 e2e: annotated-policy.wasm ## the annotated wasm under the real kwctl
 	bats e2e
 
-bench: annotated-policy.wasm ## costs in wasmtime fuel, bytes and ratios
+bench: annotated-policy.wasm yardstick.wasm ## costs in wasmtime fuel, bytes and ratios
 	cargo bench
 
 ci: lint test ## what CI runs

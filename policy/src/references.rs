@@ -1,8 +1,8 @@
-//! What the pods of a Job need, from its JSON as it came. What has the wrong type is passed over.
+//! What a Pod or the pods of a Job need, from its JSON as it came. What has the wrong type is passed over.
+
+use std::collections::BTreeSet;
 
 use serde_json::Value;
-
-const POD: &str = "spec.template.spec";
 
 /// What Kubernetes makes for every namespace.
 const DEFAULT_SERVICE_ACCOUNT: &str = "default";
@@ -42,20 +42,20 @@ pub struct Reference<'a> {
 /// What has to exist before the pods of that object can start, in the order of the fields.
 pub fn references(object: &Value) -> Vec<Reference<'_>> {
     let mut found = Vec::new();
-    let Some(pod) = pod(object) else {
+    let Some((at, pod)) = pod(object) else {
         return found;
     };
     // The second is what the first was called once, and the API server still reads it.
     let mut accounts = ["serviceAccountName", "serviceAccount"].into_iter();
     let account = accounts.find_map(|field| Some((field, text(pod, field)?)));
     if let Some((field, name)) = account.filter(|(_, name)| *name != DEFAULT_SERVICE_ACCOUNT) {
-        let field = format!("{POD}.{field}");
+        let field = format!("{at}.{field}");
         found.push(Reference { kind: RefKind::ServiceAccount, namespace: None, name, field });
     }
-    for (path, secret) in items(pod, POD, "imagePullSecrets") {
+    for (path, secret) in items(pod, at, "imagePullSecrets") {
         found.extend(reference(RefKind::Secret, secret, "name", path));
     }
-    for (path, container) in containers(pod) {
+    for (path, container) in containers(at, pod) {
         for (path, variable) in items(container, &path, "env") {
             let Some(source) = variable.get("valueFrom") else {
                 continue;
@@ -69,7 +69,7 @@ pub fn references(object: &Value) -> Vec<Reference<'_>> {
             found.extend(held(source, &path, "configMapRef", RefKind::ConfigMap, "name"));
         }
     }
-    for (path, volume) in items(pod, POD, "volumes") {
+    for (path, volume) in items(pod, at, "volumes") {
         found.extend(held(volume, &path, "secret", RefKind::Secret, "secretName"));
         found.extend(held(volume, &path, "configMap", RefKind::ConfigMap, "name"));
         found.extend(held(volume, &path, "persistentVolumeClaim", RefKind::PersistentVolumeClaim, "claimName"));
@@ -85,50 +85,61 @@ pub fn references(object: &Value) -> Vec<Reference<'_>> {
 }
 
 /// Which of these services, each a namespace and a name, the containers name as a whole host.
-///
-/// Looked at are the values of variables, arguments, and commands without the program that they start.
 pub fn named_services<'a>(object: &Value, namespace: &str, services: &'a [(String, String)]) -> Vec<Reference<'a>> {
     let mut found = Vec::new();
-    let Some(pod) = pod(object) else {
-        return found;
-    };
-    let mut look = |field: String, text: Option<&Value>| {
-        let hosts = text.and_then(Value::as_str).into_iter().flat_map(hosts);
-        for (namespace, name) in hosts.filter_map(|host| service(host, namespace, services)) {
+    for (field, text) in texts(object) {
+        for (namespace, name) in hosts(text).filter_map(|host| service(host, namespace, services)) {
             let reference =
                 Reference { kind: RefKind::Service, namespace: Some(namespace), name, field: field.clone() };
             if !found.contains(&reference) {
                 found.push(reference);
             }
         }
+    }
+    found
+}
+
+/// What a Service would have to be called so that the containers name it.
+pub fn possible_services(object: &Value) -> BTreeSet<String> {
+    let first_label = |host: &str| host.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    texts(object).iter().flat_map(|(_, text)| hosts(text)).map(first_label).collect()
+}
+
+/// Where containers say what they connect to: the values of variables, arguments, and commands without the program
+/// that they start, each with its path.
+fn texts(object: &Value) -> Vec<(String, &str)> {
+    let mut found = Vec::new();
+    let Some((at, pod)) = pod(object) else {
+        return found;
     };
-    for (path, container) in containers(pod) {
-        for (path, word) in items(container, &path, "command").skip(1) {
-            look(path, Some(word));
-        }
-        for (path, word) in items(container, &path, "args") {
-            look(path, Some(word));
-        }
-        for (path, variable) in items(container, &path, "env") {
-            look(format!("{path}.value"), variable.get("value"));
-        }
+    for (path, container) in containers(at, pod) {
+        let command = items(container, &path, "command").skip(1);
+        let words = command.chain(items(container, &path, "args"));
+        let variables = items(container, &path, "env");
+        let values = variables.filter_map(|(path, variable)| Some((format!("{path}.value"), variable.get("value")?)));
+        found.extend(words.chain(values).filter_map(|(path, text)| Some((path, text.as_str()?))));
     }
     found
 }
 
 /// The ServiceAccount that the pods of a workload run as: of a Pod, of what has a pod template, or of a CronJob.
 pub fn pod_account(object: &Value) -> Option<&str> {
-    let spec = object.get("spec")?;
-    let pod = match object.get("kind")?.as_str()? {
-        "Pod" => spec,
-        "CronJob" => pod(spec.get("jobTemplate")?)?,
-        _ => pod(object)?,
-    };
+    let holder = if is_kind(object, "CronJob") { object.get("spec")?.get("jobTemplate")? } else { object };
+    let (_, pod) = pod(holder)?;
     text(pod, "serviceAccountName").or_else(|| text(pod, "serviceAccount"))
 }
 
-fn pod(object: &Value) -> Option<&Value> {
-    object.get("spec")?.get("template")?.get("spec")
+/// Where the fields of a pod stand, and they.
+fn pod(object: &Value) -> Option<(&'static str, &Value)> {
+    let spec = object.get("spec")?;
+    if is_kind(object, "Pod") {
+        return Some(("spec", spec));
+    }
+    Some(("spec.template.spec", spec.get("template")?.get("spec")?))
+}
+
+fn is_kind(object: &Value, kind: &str) -> bool {
+    object.get("kind").and_then(Value::as_str) == Some(kind)
 }
 
 fn text<'a>(holder: &'a Value, field: &str) -> Option<&'a str> {
@@ -142,8 +153,8 @@ fn items<'a>(holder: &'a Value, path: &str, field: &str) -> impl Iterator<Item =
     items.enumerate().map(move |(index, item)| (format!("{path}[{index}]"), item))
 }
 
-fn containers(pod: &Value) -> impl Iterator<Item = (String, &Value)> {
-    ["initContainers", "containers"].into_iter().flat_map(|field| items(pod, POD, field))
+fn containers<'a>(at: &'a str, pod: &'a Value) -> impl Iterator<Item = (String, &'a Value)> {
+    ["initContainers", "containers"].into_iter().flat_map(move |field| items(pod, at, field))
 }
 
 /// The reference in a field of `holder`.
@@ -186,7 +197,7 @@ fn service<'a>(host: &str, namespace: &str, services: &'a [(String, String)]) ->
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{RefKind, Reference, named_services, references};
+    use super::{RefKind, Reference, named_services, possible_services, references};
     use crate::testing::test;
 
     fn job(pod: Value) -> Value {
@@ -257,6 +268,20 @@ mod tests {
     }
 
     #[test]
+    fn a_pod_is_its_own_pod() {
+        let pod = json!({"kind": "Pod", "spec": {
+            "serviceAccountName": "sa", "containers": [{"envFrom": [{"secretRef": {"name": "a"}}], "args": ["db"]}],
+        }});
+        let services = [("shop".to_owned(), "db".to_owned())];
+        let found = references(&pod).into_iter().chain(named_services(&pod, "shop", &services));
+        let fields: Vec<_> = found.map(|found| found.field).collect();
+        assert_eq!(
+            fields,
+            ["spec.serviceAccountName", "spec.containers[0].envFrom[0].secretRef", "spec.containers[0].args[0]"]
+        );
+    }
+
+    #[test]
     fn the_old_name_of_the_account_counts() {
         let job = job(json!({"serviceAccountName": "", "serviceAccount": "sa"}));
         assert_eq!(outline(references(&job)), ["ServiceAccount sa serviceAccount"]);
@@ -275,7 +300,9 @@ mod tests {
     fn names_db(value: &str) -> bool {
         let services = [("shop".to_owned(), "db".to_owned())];
         let job = job(json!({"containers": [{"env": [{"value": value}]}]}));
-        !named_services(&job, "shop", &services).is_empty()
+        let is_named = !named_services(&job, "shop", &services).is_empty();
+        assert!(!is_named || possible_services(&job).contains("db"), "{value}");
+        is_named
     }
 
     #[test]

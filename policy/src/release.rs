@@ -139,8 +139,11 @@ impl<'a> Release<'a> {
         cluster: &dyn Cluster,
     ) -> (Self, Vec<String>) {
         let record = stored.record;
-        let contents = Contents::of(record, settings);
-        let baseline = baseline.map(|record| Contents::of(record, settings));
+        let hooks = contents::hooks(record, settings);
+        let old_hooks = baseline.map(|baseline| contents::hooks(baseline, settings)).unwrap_or_default();
+        let wanted = contents::wanted(hooks.iter().chain(&old_hooks));
+        let contents = Contents::of(hooks, record, &wanted, settings);
+        let baseline = baseline.map(|record| Contents::of(old_hooks, record, &wanted, settings));
         let mut lookups = Lookups::new(cluster, settings.releases.limits.lookups);
         lookups.look_at(&contents);
         let mut notes = contents.notes();

@@ -13,7 +13,7 @@ use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError};
 use serde_json::{Map, Value};
 
 pub use error::{Problem, YamlError};
-pub use head::{Head, head};
+pub use head::{Head, head, kind};
 
 /// As deep as `serde_json` reads, so that YAML and JSON are judged alike and recursion over a value is safe.
 const MAX_DEPTH: usize = 127;

@@ -9,7 +9,7 @@ use std::fs;
 
 use crate::engines::{root, wasm};
 use crate::guests;
-use meter::fuel;
+use meter::Guest;
 
 const RECORD: &str = "tests/fuel.json";
 
@@ -20,8 +20,9 @@ const TOLERANCE: f64 = 0.05;
 fn fuel_is_what_the_record_says() {
     let Some(wasm) = wasm() else { return };
     let wasm = fs::read(wasm).unwrap();
+    let guest = Guest::new(&wasm, true);
     let measured: BTreeMap<_, _> =
-        canonical::payloads().iter().map(|(name, payload)| (*name, fuel(&wasm, "validate", payload))).collect();
+        canonical::payloads().iter().map(|(name, payload)| (*name, guest.cost("validate", payload).fuel)).collect();
     if std::env::var_os("BLESS").is_some() {
         let text = serde_json::to_string_pretty(&measured).unwrap() + "\n";
         fs::write(root().join(RECORD), text).unwrap();
@@ -41,6 +42,8 @@ fn fuel_is_what_the_record_says() {
 
 #[test]
 fn fuel_is_the_same_on_every_run() {
-    let echo = guests::echo();
-    assert_eq!(fuel(&echo, "validate", b"{}"), fuel(&echo, "validate", b"{}"));
+    let echo = Guest::new(&guests::echo(), true);
+    let [first, second] = [echo.cost("validate", b"{}"), echo.cost("validate", b"{}")];
+    assert!(first.fuel > 0 && first.memory > 0);
+    assert_eq!((first.fuel, first.memory), (second.fuel, second.memory));
 }

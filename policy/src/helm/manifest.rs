@@ -1,7 +1,9 @@
 //! The manifest of a release, taken apart as Helm does (`SplitManifests` in `pkg/release/v1/util/manifest.go`).
 
+use std::collections::BTreeSet;
 use std::vec;
 
+use memchr::memmem::Finder;
 use serde_json::Value;
 
 use crate::helm;
@@ -47,20 +49,100 @@ impl Default for Limits {
     }
 }
 
+/// Which documents are read at all: reading takes most of the time that a large release takes.
+///
+/// Only an escape can spell a word in YAML so that a search does not find it, so a document that has one is read.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    everything: bool,
+    /// Whatever holds one of these words, wherever it stands.
+    words: Vec<Finder<'static>>,
+    kinds: Vec<WantedKind>,
+}
+
+#[derive(Debug, Clone)]
+struct WantedKind {
+    kind: Finder<'static>,
+    /// One of these must be in the document too.
+    words: Option<Vec<Finder<'static>>>,
+}
+
+impl Wanted {
+    /// Each word costs a search through the manifest; with more of them reading everything is quicker.
+    const MOST_WORDS: usize = 50;
+    const ESCAPE: &'static str = "\\";
+    /// A list holds other objects.
+    const LIST: &'static str = "List";
+
+    pub fn everything() -> Self {
+        Self { everything: true, words: Vec::new(), kinds: Vec::new() }
+    }
+
+    /// Nothing yet but what could hold anything.
+    pub fn nothing() -> Self {
+        Self { everything: false, words: finders([Self::ESCAPE]), kinds: Vec::new() }.with_kind(Self::LIST)
+    }
+
+    /// And those of this kind, or of one that ends so.
+    #[must_use]
+    pub fn with_kind(mut self, kind: &str) -> Self {
+        self.kinds.push(WantedKind { kind: Finder::new(kind).into_owned(), words: None });
+        self
+    }
+
+    /// And those of this kind that hold one of these words.
+    #[must_use]
+    pub fn with_kind_and<'w>(mut self, kind: &str, words: impl IntoIterator<Item = &'w str>) -> Self {
+        let words = Some(finders(words)).filter(|words| words.len() <= Self::MOST_WORDS);
+        self.kinds.push(WantedKind { kind: Finder::new(kind).into_owned(), words });
+        self
+    }
+
+    /// And those that hold one of these words.
+    #[must_use]
+    pub fn with<'w>(mut self, words: impl IntoIterator<Item = &'w str>) -> Self {
+        self.words.extend(finders(words));
+        if self.words.len() > Self::MOST_WORDS { Self::everything() } else { self }
+    }
+
+    fn includes(&self, text: &str, limits: &yaml::Limits) -> bool {
+        let holds = |word: &Finder<'_>| word.find(text.as_bytes()).is_some();
+        if self.everything || self.words.iter().any(holds) {
+            return true;
+        }
+        let holds_one = |words: &Option<Vec<_>>| words.as_ref().is_none_or(|words| words.iter().any(holds));
+        let mut possible =
+            self.kinds.iter().filter(|wanted| holds(&wanted.kind) && holds_one(&wanted.words)).peekable();
+        // Others speak of these kinds too; what is no YAML is counted where it is read as a whole.
+        possible.peek().is_some()
+            && yaml::kind(text, limits).map_or(true, |kind| {
+                kind.is_empty() || possible.any(|wanted| kind.as_bytes().ends_with(wanted.kind.needle()))
+            })
+    }
+}
+
+fn finders<'w>(words: impl IntoIterator<Item = &'w str>) -> Vec<Finder<'static>> {
+    let words: BTreeSet<_> = words.into_iter().collect();
+    words.into_iter().map(|word| Finder::new(word).into_owned()).collect()
+}
+
 /// Reads the heads of a manifest's documents, one at a time.
-pub fn documents<'a>(manifest: &'a str, limits: &Limits) -> Documents<'a> {
+pub fn documents<'a, 'w>(manifest: &'a str, wanted: &'w Wanted, limits: &Limits) -> Documents<'a, 'w> {
     let manifest = manifest.trim_start();
     // A separator at the start ends nothing.
     let rest = manifest.strip_prefix(SEPARATOR).unwrap_or(manifest);
-    let (items, left) = (Vec::new().into_iter(), limits.documents);
-    Documents { rest: Some(rest), items, left, yaml: limits.yaml, unreadable: 0, cut_off: false }
+    let (separator, items) = (Finder::new("\n---"), Vec::new().into_iter());
+    let (left, yaml) = (limits.documents, limits.yaml);
+    Documents { rest: Some(rest), separator, wanted, items, left, yaml, unreadable: 0, cut_off: false }
 }
 
 /// The iterator of [`documents`].
 #[derive(Debug)]
-pub struct Documents<'a> {
+pub struct Documents<'a, 'w> {
     /// Behind the last separator.
     rest: Option<&'a str>,
+    separator: Finder<'static>,
+    wanted: &'w Wanted,
     /// Of the list that was read last.
     items: vec::IntoIter<Document<'a>>,
     /// How many more may be looked at.
@@ -70,8 +152,8 @@ pub struct Documents<'a> {
     cut_off: bool,
 }
 
-impl<'a> Documents<'a> {
-    /// How many documents so far are no YAML or no objects.
+impl<'a> Documents<'a, '_> {
+    /// How many of the documents that were read so far are no YAML or no objects.
     pub fn unreadable(&self) -> usize {
         self.unreadable
     }
@@ -84,11 +166,9 @@ impl<'a> Documents<'a> {
     /// Up to the next line that starts with a separator: Helm minds neither what follows there nor a block scalar.
     fn next_text(&mut self) -> Option<&'a str> {
         let rest = self.rest.take()?;
-        let (text, after) = match rest.split_once("\n---") {
-            Some((text, after)) => (text, Some(after)),
-            None => (rest, None),
-        };
-        self.rest = after;
+        let found = self.separator.find(rest.as_bytes()).and_then(|at| rest.split_at_checked(at));
+        let (text, after) = found.unwrap_or((rest, ""));
+        self.rest = after.strip_prefix("\n---");
         Some(text.trim_start_matches([' ', '\t']))
     }
 
@@ -135,7 +215,7 @@ impl<'a> Document<'a> {
     }
 }
 
-impl<'a> Iterator for Documents<'a> {
+impl<'a> Iterator for Documents<'a, '_> {
     type Item = Document<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -153,6 +233,9 @@ impl<'a> Iterator for Documents<'a> {
                 return None;
             };
             self.left = left;
+            if !self.wanted.includes(text, &self.yaml) {
+                continue;
+            }
             if let Some(document) = self.read(text) {
                 return Some(document);
             }
@@ -174,14 +257,18 @@ fn path(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use serde_json::json;
 
-    use super::{Documents, Limits, documents};
+    use super::{Documents, Limits, Wanted, documents};
     use crate::testing::test;
     use crate::yaml;
 
-    fn all(manifest: &str) -> Documents<'_> {
-        documents(manifest, &Limits::default())
+    static ALL: LazyLock<Wanted> = LazyLock::new(Wanted::everything);
+
+    fn all(manifest: &str) -> Documents<'_, '_> {
+        documents(manifest, &ALL, &Limits::default())
     }
 
     /// Of each document its path, kind and name.
@@ -249,7 +336,7 @@ mod tests {
     fn documents_and_items_are_bounded() {
         let limits = Limits { documents: 3, ..Limits::default() };
         let count = |manifest: &str| {
-            let mut found = documents(manifest, &limits);
+            let mut found = documents(manifest, &ALL, &limits);
             (found.by_ref().count(), found.is_cut_off())
         };
         assert_eq!(count(&"---\nkind: A\n".repeat(3)), (3, false));
@@ -257,5 +344,23 @@ mod tests {
         assert_eq!(count("kind: List\nitems: [{kind: A}, {kind: B}]\n---\n"), (2, false));
         assert_eq!(count("kind: List\nitems: [{kind: A}, {kind: B}, {kind: C}]\n---\n"), (2, true));
         assert_eq!(count(&"---\n# nothing\n".repeat(9)), (0, false));
+    }
+
+    #[test]
+    fn only_wanted_documents_are_read_and_all_of_them_count() {
+        let manifest = "kind: A\nmetadata: {name: db}\n---\nkind: [\n---\nkind: Job\n---\nkind: \"J\\x6fb\"\n---\n\
+                        kind: List\nitems: [{kind: C}]\n---\nkind: B\nabout: a Job\n---\nkind: CronJob\n---\nJob: [\n";
+        let found = |words: &[&str], most| {
+            let wanted = Wanted::nothing().with_kind("Job").with_kind_and("B", ["db"]).with(words.iter().copied());
+            let limits = Limits { documents: most, ..Limits::default() };
+            let mut found = documents(manifest, &wanted, &limits);
+            let kinds: Vec<_> = found.by_ref().map(|found| found.head.kind).collect();
+            (kinds.join(" "), found.unreadable(), found.is_cut_off())
+        };
+        assert_eq!(found(&["db"], 9), ("A Job Job C CronJob".to_owned(), 1, false));
+        assert_eq!(found(&[], 2), (String::new(), 0, true));
+        let many: Vec<_> = (0..50).map(|number| number.to_string()).collect();
+        let many: Vec<_> = many.iter().map(String::as_str).collect();
+        assert_eq!(found(&many, 9), ("A Job Job C B CronJob".to_owned(), 2, false));
     }
 }

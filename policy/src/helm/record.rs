@@ -12,6 +12,7 @@ use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use flate2::bufread::MultiGzDecoder;
+use memchr::memchr2;
 use serde_json::error::Category;
 use thiserror::Error;
 
@@ -115,9 +116,8 @@ pub fn decode_config_map(data: &str, limits: &Limits) -> Result<Record, DecodeEr
 
 /// As Go's `StdEncoding`, which passes over line ends.
 fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
-    let is_line_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
-    if text.iter().any(is_line_end) {
-        let text: Vec<u8> = text.iter().copied().filter(|byte| !is_line_end(byte)).collect();
+    if memchr2(b'\r', b'\n', text).is_some() {
+        let text: Vec<u8> = text.iter().copied().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
         return BASE64.decode(text).ok();
     }
     BASE64.decode(text).ok()

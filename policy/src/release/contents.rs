@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::Key;
-use crate::helm::manifest::{self, Document};
+use crate::helm::manifest::{self, Document, Wanted};
 use crate::helm::order::hook_order;
 use crate::helm::record::{Record, RecordHook};
 use crate::helm::{DeletePolicies, Event, Events};
 use crate::object::Kind;
-use crate::references::{RefKind, references};
+use crate::references::{RefKind, possible_services, references};
 use crate::selector::{MIGRATION_LABEL, is_labelled};
 use crate::settings::Settings;
+use crate::shown::Shown;
 use crate::yaml::{self, Head};
 
 const RESOURCE_POLICY: &str = "helm.sh/resource-policy";
@@ -20,7 +21,7 @@ const RESOURCE_POLICY: &str = "helm.sh/resource-policy";
 /// A hook of the record, as Helm has parsed it.
 pub(crate) struct HookDocument<'a> {
     pub(crate) key: Key,
-    pub(crate) template: &'a str,
+    pub(crate) template: Shown<'a>,
     pub(crate) events: Vec<Event>,
     pub(crate) weight: i64,
     /// `None` where no policy is written.
@@ -29,14 +30,14 @@ pub(crate) struct HookDocument<'a> {
     pub(crate) is_kept: bool,
     pub(crate) is_selected: bool,
     pub(crate) is_opted_out: bool,
-    /// The whole document, of a Job.
+    /// The whole document, of a Job or a Pod: those Helm waits for.
     pub(crate) object: Option<Value>,
 }
 
 /// A document of the record's manifest.
 pub(crate) struct ResourceDocument<'a> {
     pub(crate) key: Key,
-    pub(crate) template: &'a str,
+    pub(crate) template: Shown<'a>,
     pub(crate) is_selected: bool,
     pub(crate) is_opted_out: bool,
     /// The whole document, of a Job.
@@ -47,6 +48,7 @@ pub(crate) struct ResourceDocument<'a> {
 pub(crate) struct Contents<'a> {
     /// In the order in which Helm runs hooks of one event.
     pub(crate) hooks: Vec<HookDocument<'a>>,
+    /// Those that are [`wanted`], in the order of the manifest.
     pub(crate) resources: Vec<ResourceDocument<'a>>,
     pub(crate) conditional_templates: &'a BTreeSet<String>,
     /// Where each key stands first: rules ask by key for every document, and a search each time would be quadratic.
@@ -84,14 +86,30 @@ impl ResourceDocument<'_> {
     }
 }
 
+/// The hooks of a record, in the order in which Helm runs those of one event.
+pub(super) fn hooks<'a>(record: &'a Record, settings: &Settings) -> Vec<HookDocument<'a>> {
+    let mut hooks: Vec<_> = record.hooks.iter().collect();
+    hooks.sort_by(|a, b| hook_order(a, b));
+    hooks.into_iter().map(|hook| read_hook(hook, record, settings)).collect()
+}
+
+/// The resources that a rule can ask for.
+pub(super) fn wanted<'h>(hooks: impl Iterator<Item = &'h HookDocument<'h>> + Clone) -> Wanted {
+    let objects = hooks.clone().filter_map(|hook| hook.object.as_ref());
+    let references = objects.clone().flat_map(references).map(|reference| reference.name);
+    let services: BTreeSet<_> = objects.flat_map(possible_services).collect();
+    Wanted::nothing()
+        .with_kind("Job")
+        .with_kind("ServiceAccount")
+        .with_kind_and("Service", services.iter().map(String::as_str))
+        .with(references.chain(hooks.map(|hook| hook.key.name.as_str())))
+}
+
 impl<'a> Contents<'a> {
-    pub(super) fn of(record: &'a Record, settings: &Settings) -> Self {
-        let mut hooks: Vec<_> = record.hooks.iter().collect();
-        hooks.sort_by(|a, b| hook_order(a, b));
-        let hooks: Vec<_> = hooks.into_iter().map(|hook| read_hook(hook, record, settings)).collect();
+    pub(super) fn of(hooks: Vec<HookDocument<'a>>, record: &'a Record, wanted: &Wanted, settings: &Settings) -> Self {
         let most = usize::try_from(settings.releases.limits.documents).unwrap_or(usize::MAX);
         let limits = manifest::Limits { documents: most, ..manifest::Limits::default() };
-        let mut documents = manifest::documents(&record.manifest, &limits);
+        let mut documents = manifest::documents(&record.manifest, wanted, &limits);
         let resources: Vec<_> = documents.by_ref().map(|document| read_resource(document, record, settings)).collect();
         let (unreadable, is_cut_off) = (documents.unreadable(), documents.is_cut_off());
         let conditional_templates = &record.conditional_templates;
@@ -134,7 +152,7 @@ impl<'a> Contents<'a> {
     fn select_accounts_of_selected_jobs(&mut self) {
         let jobs = self.hooks.iter().filter(|hook| hook.is_selected).map(|hook| (&hook.key, &hook.object));
         let plain = self.resources.iter().filter(|resource| resource.is_selected);
-        let mut accounts = Vec::new();
+        let mut accounts = BTreeSet::new();
         for (key, object) in jobs.chain(plain.map(|resource| (&resource.key, &resource.object))) {
             let named =
                 object.iter().flat_map(references).filter(|reference| reference.kind == RefKind::ServiceAccount);
@@ -165,12 +183,12 @@ fn read_hook<'a>(hook: &'a RecordHook, record: &Record, settings: &Settings) -> 
     let events: Vec<_> = hook.events.iter().filter_map(|event| Event::parse(event)).collect();
     let is_part_of_the_release = events.iter().any(|event| !event.is_test_or_delete());
     let policies = (!hook.delete_policies.is_empty()).then(|| DeletePolicies::parse(&hook.delete_policies.join(",")));
-    let is_job = key.judged_kind() == Some(Kind::Job);
+    let is_waited_for = key.judged_kind() == Some(Kind::Job) || (key.group.is_empty() && key.kind == "Pod");
     let object = || yaml::parse(&hook.manifest, &limits).ok().flatten().map(|(_, value)| value);
     HookDocument {
-        object: is_job.then(object).flatten(),
+        object: is_waited_for.then(object).flatten(),
         key,
-        template: &hook.path,
+        template: Shown(&hook.path),
         events,
         weight: hook.weight,
         policies,
@@ -187,7 +205,7 @@ fn read_resource<'a>(document: Document<'a>, record: &Record, settings: &Setting
     ResourceDocument {
         object: is_job.then(|| document.object(&yaml::Limits::default())).flatten(),
         key,
-        template: document.path,
+        template: Shown(document.path),
         is_selected: is_labelled(settings, |key| head.labels.get(key).map(String::as_str)),
         is_opted_out: is_opted_out(head),
         document,

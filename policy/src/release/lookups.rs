@@ -1,11 +1,11 @@
 //! What lives in the cluster under the names of a record: looked up one by one, so many at most.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Contents, Key};
 use crate::cluster::{Cluster, Lookup, Query};
 use crate::object::{Kind, Object};
-use crate::references::{RefKind, references};
+use crate::references::references;
 
 /// What a lookup told.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,16 +21,17 @@ pub(super) struct Lookups<'c> {
     left: u64,
     live: BTreeMap<Key, Live>,
     /// Kinds that nobody tells us about, and why: asked once, since each question costs time.
-    unavailable: Vec<(Kind, &'static str)>,
-    skipped: Vec<Key>,
+    unavailable: BTreeMap<&'static str, &'static str>,
+    skipped: BTreeSet<Key>,
 }
 
 impl<'c> Lookups<'c> {
     pub(super) fn new(cluster: &'c dyn Cluster, most: u64) -> Self {
-        Self { cluster, left: most, live: BTreeMap::new(), unavailable: Vec::new(), skipped: Vec::new() }
+        let (live, unavailable, skipped) = Default::default();
+        Self { cluster, left: most, live, unavailable, skipped }
     }
 
-    /// Hooks first, then Jobs, then ServiceAccounts of the manifest, then ServiceAccounts that hooks only name.
+    /// Hooks first, then Jobs, then ServiceAccounts of the manifest, then what hooks only name.
     pub(super) fn look_at(&mut self, contents: &Contents<'_>) {
         for hook in &contents.hooks {
             self.get(&hook.key);
@@ -41,27 +42,19 @@ impl<'c> Lookups<'c> {
             }
         }
         for hook in &contents.hooks {
-            let Some(object) = &hook.object else { continue };
-            for reference in references(object) {
-                if reference.kind == RefKind::ServiceAccount {
-                    self.get(&Key::core("ServiceAccount", &hook.key.namespace, reference.name));
-                }
+            for reference in hook.object.iter().flat_map(references) {
+                self.get(&Key::core(reference.kind.as_str(), &hook.key.namespace, reference.name));
             }
         }
     }
 
     fn get(&mut self, key: &Key) {
         let Some(kind) = key.judged_kind() else { return };
-        if key.name.is_empty()
-            || self.live.contains_key(key)
-            || self.unavailable.iter().any(|(unavailable, _)| *unavailable == kind)
-        {
+        if key.name.is_empty() || self.live.contains_key(key) || self.unavailable.contains_key(kind.as_str()) {
             return;
         }
         if self.left == 0 {
-            if !self.skipped.contains(key) {
-                self.skipped.push(key.clone());
-            }
+            self.skipped.insert(key.clone());
             return;
         }
         self.left -= 1;
@@ -69,9 +62,8 @@ impl<'c> Lookups<'c> {
             Kind::Job => "batch/v1",
             Kind::ServiceAccount => "v1",
         };
-        let query =
-            Query { api_version, kind: &key.kind, namespace: &key.namespace, name: &key.name, metadata_only: false };
-        match self.cluster.get(&query) {
+        let (namespace, name) = (key.namespace.as_str(), key.name.as_str());
+        match self.cluster.get(&Query { api_version, kind: &key.kind, namespace, name, metadata_only: false }) {
             Lookup::Found(object) => {
                 self.live.insert(key.clone(), Live::Found(Object::new(kind, object)));
             }
@@ -79,22 +71,20 @@ impl<'c> Lookups<'c> {
                 self.live.insert(key.clone(), Live::Absent);
             }
             Lookup::Unavailable(reason) => {
-                self.unavailable.push((kind, reason));
+                self.unavailable.insert(kind.as_str(), reason);
             }
         }
     }
 
     /// What was found, and in words what could not be looked up.
     pub(super) fn finish(self) -> (BTreeMap<Key, Live>, Vec<String>) {
-        let mut notes: Vec<_> = self
-            .unavailable
-            .iter()
-            .map(|(kind, reason)| format!("live {}s could not be looked up: {reason}", kind.as_str()))
-            .collect();
+        let unavailable = self.unavailable.iter();
+        let mut notes: Vec<_> =
+            unavailable.map(|(kind, reason)| format!("live {kind}s could not be looked up: {reason}")).collect();
         if let Some(first) = self.skipped.first() {
             let count = self.skipped.len();
             notes.push(format!(
-                "{count} live objects were not looked up (releases.limits.lookups), the first is {first}"
+                "{count} live objects were not looked up (releases.limits.lookups), one of them is {first}"
             ));
         }
         (self.live, notes)

@@ -23,10 +23,18 @@ pub fn head(text: &str, limits: &Limits) -> Result<Head, YamlError> {
     Ok(document.map_or_else(Head::default, |(_, value)| Head::of(&value)))
 }
 
+/// Reads as little as tells the kind; empty where none is said.
+pub fn kind(text: &str, limits: &Limits) -> Result<String, YamlError> {
+    let document = read(text, limits, |builder| has(builder, &["kind"]))?;
+    Ok(document.map_or_else(String::new, |(_, value)| string(value.get("kind"))))
+}
+
 fn is_complete(builder: &Builder) -> bool {
-    builder
-        .top_level()
-        .is_some_and(|entries| ["apiVersion", "kind", "metadata"].iter().all(|key| entries.contains_key(*key)))
+    has(builder, &["apiVersion", "kind", "metadata"])
+}
+
+fn has(builder: &Builder, keys: &[&str]) -> bool {
+    builder.top_level().is_some_and(|entries| keys.iter().all(|key| entries.contains_key(*key)))
 }
 
 impl Head {
@@ -67,7 +75,7 @@ fn text(value: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Head, Limits, head};
+    use super::{Head, Limits, head, kind};
     use crate::testing::test;
 
     fn read(text: &str) -> Head {
@@ -96,6 +104,15 @@ mod tests {
         assert_eq!(read(&format!("{start}data: [\n\t}}")).name, "a");
         assert_eq!(read(&format!("{start}metadata: {{name: b}}\n")).name, "a");
         assert!(head("apiVersion: v1\nkind: Secret\ndata: [\n\t}\nmetadata: {name: a}\n", &Limits::default()).is_err());
+    }
+
+    #[test]
+    fn the_kind_is_read_without_what_follows() {
+        let read = |text| kind(text, &Limits::default());
+        assert_eq!(read("apiVersion: v1\nkind: Job\nmetadata: [\n").unwrap(), "Job");
+        assert_eq!(read("metadata: {kind: A}\nkind: B\n").unwrap(), "B");
+        assert_eq!(read("# nothing\n").unwrap(), "");
+        assert!(read("metadata: [\nkind: B\n").is_err());
     }
 
     #[test]

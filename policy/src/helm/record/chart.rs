@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use base64::Engine;
+use memchr::memmem;
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -77,8 +78,8 @@ impl<'de> Deserialize<'de> for Conditional {
 }
 
 fn is_conditional_hook(source: &[u8]) -> bool {
-    let source = String::from_utf8_lossy(source);
-    source.contains(helm::HOOK) && [".Release.IsInstall", ".Release.IsUpgrade"].iter().any(|asks| source.contains(asks))
+    let mentions = |word: &str| memmem::find(source, word.as_bytes()).is_some();
+    mentions(helm::HOOK) && [".Release.IsInstall", ".Release.IsUpgrade"].into_iter().any(mentions)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use memchr::memchr;
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -153,9 +154,9 @@ impl<'de> Deserialize<'de> for Text {
 fn unescaped(json: &str) -> Option<String> {
     let mut rest = json.strip_prefix('"')?.strip_suffix('"')?;
     let mut text = String::with_capacity(rest.len());
-    while let Some((before, escape)) = rest.split_once('\\') {
+    while let Some((before, escape)) = memchr(b'\\', rest.as_bytes()).and_then(|at| rest.split_at_checked(at)) {
         text.push_str(before);
-        let mut after = escape.chars();
+        let mut after = escape.strip_prefix('\\')?.chars();
         text.push(match after.next()? {
             'b' => '\u{8}',
             'f' => '\u{c}',
