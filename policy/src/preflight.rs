@@ -6,6 +6,7 @@ use crate::release::{ACCEPT_LABEL, Operation, Release, Stored};
 use crate::request::{Storage, StoredRelease};
 use crate::rules::check_release;
 use crate::settings::{BaselineSource, Settings, Strictness};
+use crate::shown::Shown;
 use crate::verdict::{Decision, Verdict, decide};
 
 /// The verdict on a record that is being created; one of an operation that is over is allowed unread.
@@ -34,12 +35,19 @@ fn judge_record(
         (BaselineSource::Live, _) | (_, Operation::Install) => (None, Vec::new(), None),
         (BaselineSource::Record, _) => {
             match find_baseline(record, operation, stored.storage, namespace, settings, cluster) {
-                Ok(Some(record)) => (Some(record), Vec::new(), None),
+                Ok(Some(baseline)) => (Some(baseline), Vec::new(), None),
                 Ok(None) => (None, vec!["no earlier record of the release was found to compare with".to_owned()], None),
                 Err(reason) => (None, Vec::new(), Some(format!("no earlier record could be compared with: {reason}"))),
             }
         }
     };
+    let compared_with = match &baseline {
+        Some(Baseline { revision, status, .. }) => {
+            format!("revision {revision} ({}) and the live objects", Shown(status))
+        }
+        None => "the live objects".to_owned(),
+    };
+    let baseline = baseline.map(|baseline| baseline.record);
     let accepted_revision = stored.label(ACCEPT_LABEL);
     let stored = Stored { record, namespace, operation, accepted_revision };
     let (release, failures) = Release::prepare(&stored, baseline.as_ref(), settings, cluster);
@@ -49,7 +57,15 @@ fn judge_record(
         return unjudged(format!("the release cannot be judged completely: {first}"), Strictness::Deny);
     }
     notes.extend(failures);
-    decide(check_release(&release), notes)
+    Verdict { baseline: Some(compared_with), ..decide(check_release(&release), notes) }
+}
+
+/// An earlier record of the release.
+struct Baseline {
+    record: Record,
+    revision: u64,
+    /// As its label says it.
+    status: String,
 }
 
 /// The highest deployed revision, else the last one; for a rollback the last one.
@@ -60,7 +76,7 @@ fn find_baseline(
     namespace: &str,
     settings: &Settings,
     cluster: &dyn Cluster,
-) -> Result<Option<Record>, &'static str> {
+) -> Result<Option<Baseline>, &'static str> {
     let get = |revision: u64, metadata_only| {
         let name = format!("sh.helm.release.v1.{}.v{revision}", record.name);
         let query = Query { api_version: "v1", kind: storage.kind(), namespace, name: &name, metadata_only };
@@ -69,7 +85,7 @@ fn find_baseline(
     let mut last = None;
     let most = usize::try_from(settings.releases.limits.revisions).unwrap_or(usize::MAX);
     for revision in (1..record.version).rev().take(most) {
-        match get(revision, operation == Operation::Upgrade) {
+        match get(revision, true) {
             Lookup::Found(found) => {
                 last.get_or_insert(revision);
                 let is_deployed = StoredRelease::found(storage, found).label("status") == Some("deployed");
@@ -84,9 +100,12 @@ fn find_baseline(
     }
     let Some(revision) = last else { return Ok(None) };
     match get(revision, false) {
-        Lookup::Found(found) => decode(&StoredRelease::found(storage, found), settings)
-            .map(Some)
-            .map_err(|_| "the earlier record cannot be read"),
+        Lookup::Found(found) => {
+            let stored = StoredRelease::found(storage, found);
+            let record = decode(&stored, settings).map_err(|_| "the earlier record cannot be read")?;
+            let status = stored.label("status").unwrap_or("no status").to_owned();
+            Ok(Some(Baseline { record, revision, status }))
+        }
         Lookup::NotFound => Ok(None),
         Lookup::Unavailable(reason) => Err(reason),
     }

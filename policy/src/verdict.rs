@@ -14,6 +14,8 @@ pub struct Verdict {
     pub findings: Vec<Finding>,
     /// What could not be read, in words.
     pub notes: Vec<String>,
+    /// With what a release was compared, in words.
+    pub baseline: Option<String>,
 }
 
 /// No denial without a reason, no patch beside a denial.
@@ -58,7 +60,7 @@ impl Denial {
 impl Verdict {
     /// Allowed, with nothing to say.
     pub fn allow() -> Self {
-        Self { decision: Decision::Allow, findings: Vec::new(), notes: Vec::new() }
+        Self { decision: Decision::Allow, findings: Vec::new(), notes: Vec::new(), baseline: None }
     }
 
     /// Everything that was found: denials first, then in the order of the registry.
@@ -88,5 +90,5 @@ pub(crate) fn decide(mut findings: Vec<Finding>, notes: Vec<String>) -> Verdict 
         Some(first) => Decision::Deny(Denial { first, more: denials.collect() }),
         None => normalize::plan(&findings).map_or(Decision::Allow, Decision::Normalize),
     };
-    Verdict { decision, findings, notes }
+    Verdict { decision, findings, notes, baseline: None }
 }

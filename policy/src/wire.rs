@@ -3,11 +3,10 @@
 //! It never fails and never repeats a byte of the payload beyond what the rules show: an error that leaves a guest
 //! becomes a message for the user, and a payload can hold a Secret.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use json_patch::Patch;
 use kubewarden_policy_sdk::metadata::ProtocolVersion;
-use kubewarden_policy_sdk::response::ValidationResponse;
 use kubewarden_policy_sdk::settings::SettingsValidationResponse;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -22,13 +21,16 @@ use crate::verdict::{Decision, Verdict};
 /// The audit annotation that holds all findings as JSON.
 pub const FINDINGS_ANNOTATION: &str = "findings";
 
+/// The audit annotation that says with what a release was compared.
+pub const BASELINE_ANNOTATION: &str = "baseline";
+
 /// The request or the settings cannot be judged.
 const BAD_INPUT: u16 = 400;
 
 /// A rule denies. 409, 422 and 500 would make Flux, Argo CD and the audit scanner do something else.
 const DENIED: u16 = 403;
 
-/// Answers `validate`: `{"request": AdmissionRequest, "settings": {…}}` to a `ValidationResponse`.
+/// Answers `validate`: `{"request": AdmissionRequest, "settings": {…}}` to the SDK's `ValidationResponse`.
 pub fn validate(payload: &[u8], cluster: &dyn Cluster) -> Vec<u8> {
     to_json(&respond(payload, cluster))
 }
@@ -45,6 +47,17 @@ pub fn validate_settings(payload: &[u8]) -> Vec<u8> {
 /// Answers `protocol_version`.
 pub fn protocol_version() -> Vec<u8> {
     to_json(&ProtocolVersion::V1)
+}
+
+/// The SDK's `ValidationResponse`, with the annotations in one order: same input, same bytes.
+#[derive(Serialize)]
+struct Response {
+    accepted: bool,
+    message: Option<String>,
+    code: Option<u16>,
+    mutated_object: Option<Value>,
+    audit_annotations: Option<BTreeMap<&'static str, String>>,
+    warnings: Option<Vec<String>>,
 }
 
 /// The payload of the host call `get_resource`.
@@ -76,7 +89,7 @@ pub fn lookup_answer(answer: Result<Vec<u8>, String>) -> Lookup {
     }
 }
 
-fn respond(payload: &[u8], cluster: &dyn Cluster) -> ValidationResponse {
+fn respond(payload: &[u8], cluster: &dyn Cluster) -> Response {
     let mut payload = match serde_json::from_slice(payload) {
         Ok(Value::Object(payload)) => payload,
         Ok(_) => return bad_input(RequestError::NotAPayload.to_string()),
@@ -100,13 +113,16 @@ fn request(payload: &mut Map<String, Value>) -> Result<Request, RequestError> {
     Request::parse(payload.remove("request").ok_or(RequestError::NotARequest)?)
 }
 
-fn response(request: Request, verdict: Verdict) -> ValidationResponse {
+fn response(request: Request, verdict: Verdict) -> Response {
     let is_audit = matches!(request.change, Change::Audit { .. });
     let audit_annotations = audit_annotations(&verdict);
     let warned = verdict.findings.iter().filter(|finding| finding.effect == Effect::Warn);
     // A warning travels in an HTTP header, which has no lines.
     let one_line = |text: String| text.replace('\n', " ");
-    let warnings: Vec<String> = warned.map(Finding::to_string).chain(verdict.notes).map(one_line).collect();
+    let mut warnings: Vec<String> = warned.map(Finding::to_string).chain(verdict.notes).map(one_line).collect();
+    // A release of which nothing is to be said stays without a warning.
+    let is_worth_a_line = !warnings.is_empty() || verdict.decision != Decision::Allow;
+    warnings.extend(verdict.baseline.filter(|_| is_worth_a_line).map(|baseline| compared_with(&baseline)));
     let message = match &verdict.decision {
         Decision::Deny(denial) => Some(lines(denial.findings().map(Finding::to_string))),
         Decision::Refuse(reason) => Some(reason.clone()),
@@ -123,7 +139,7 @@ fn response(request: Request, verdict: Verdict) -> ValidationResponse {
         Decision::Refuse(_) => (false, Some(BAD_INPUT), None),
     };
     let warnings = (!warnings.is_empty()).then_some(warnings);
-    ValidationResponse { accepted, message, code, mutated_object, audit_annotations, warnings }
+    Response { accepted, message, code, mutated_object, audit_annotations, warnings }
 }
 
 /// The request's own object with the patch applied, so that fields nobody here knows survive.
@@ -133,21 +149,25 @@ fn mutated(change: Change, patch: &Patch) -> Option<Value> {
     Some(object)
 }
 
-fn audit_annotations(verdict: &Verdict) -> Option<HashMap<String, String>> {
+/// The warning that says with what a release was compared.
+pub fn compared_with(baseline: &str) -> String {
+    format!("compared with {baseline}")
+}
+
+fn audit_annotations(verdict: &Verdict) -> Option<BTreeMap<&'static str, String>> {
     let findings: Vec<_> = verdict.all_findings().collect();
-    if findings.is_empty() {
-        return None;
-    }
-    let json = serde_json::to_string(&findings).unwrap_or_default();
-    Some(HashMap::from([(FINDINGS_ANNOTATION.to_owned(), json)]))
+    let json = (!findings.is_empty()).then(|| serde_json::to_string(&findings).unwrap_or_default());
+    let found = [(BASELINE_ANNOTATION, verdict.baseline.clone()), (FINDINGS_ANNOTATION, json)];
+    let found: BTreeMap<_, _> = found.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+    (!found.is_empty()).then_some(found)
 }
 
 fn lines(texts: impl Iterator<Item = String>) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-fn bad_input(reason: String) -> ValidationResponse {
-    ValidationResponse {
+fn bad_input(reason: String) -> Response {
+    Response {
         accepted: false,
         message: Some(reason),
         code: Some(BAD_INPUT),

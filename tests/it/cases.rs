@@ -129,8 +129,8 @@ impl Expectation {
 /// "<rule> <level>" of every finding, in order.
 pub(crate) fn reported(answer: &Answer) -> Vec<String> {
     let annotations = answer.response.audit_annotations.as_ref();
-    let findings: Vec<Value> =
-        annotations.map(|annotations| serde_json::from_str(&annotations["findings"]).unwrap()).unwrap_or_default();
+    let findings = annotations.and_then(|annotations| annotations.get("findings"));
+    let findings: Vec<Value> = findings.map(|json| serde_json::from_str(json).unwrap()).unwrap_or_default();
     findings
         .iter()
         .map(|finding| format!("{} {}", finding["rule"].as_str().unwrap(), finding["level"].as_str().unwrap()))

@@ -22,8 +22,8 @@ const DIFFERENT: &[(&str, &str)] = &[];
 /// "<rule> <level> <Kind>/<name>" of every finding, in order.
 pub(crate) fn reported(answer: &Answer) -> Vec<String> {
     let annotations = answer.response.audit_annotations.as_ref();
-    let findings: Vec<Value> =
-        annotations.map(|annotations| serde_json::from_str(&annotations["findings"]).unwrap()).unwrap_or_default();
+    let findings = annotations.and_then(|annotations| annotations.get("findings"));
+    let findings: Vec<Value> = findings.map(|json| serde_json::from_str(json).unwrap()).unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     findings
         .iter()
@@ -40,7 +40,8 @@ pub(crate) fn reported(answer: &Answer) -> Vec<String> {
 pub(crate) fn notes(answer: &Answer) -> Vec<String> {
     let findings = reported(answer);
     let warned = findings.iter().filter(|finding| finding.split(' ').nth(1) == Some("warn")).count();
-    answer.response.warnings.iter().flatten().skip(warned).cloned().collect()
+    let others = answer.response.warnings.iter().flatten().skip(warned);
+    others.filter(|warning| !warning.starts_with("compared with ")).cloned().collect()
 }
 
 fn line(answer: &Answer) -> String {

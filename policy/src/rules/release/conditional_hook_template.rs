@@ -54,7 +54,7 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
     let objects = hooks.chain(resources.map(|resource| (&resource.key, resource.template)));
     objects
         .filter(|(key, template)| {
-            key.judged_kind().is_some() && release.record.conditional_templates.contains(*template)
+            key.judged_kind().is_some() && release.record.conditional_templates.contains(template.0)
         })
         .map(|(key, template)| {
             Problem::new(

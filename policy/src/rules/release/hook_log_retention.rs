@@ -54,13 +54,17 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
     let jobs = release.record.hooks.iter().filter(|hook| hook.is_selected && hook.key.judged_kind() == Some(Kind::Job));
     jobs.filter_map(|hook| {
         let policies = hook.policies.as_ref()?;
-        let removes = [DeletePolicy::HookSucceeded, DeletePolicy::HookFailed].iter().find(|policy| policies.contains(**policy))?;
+        let (removes, ends) =
+            [(DeletePolicy::HookSucceeded, "succeeds"), (DeletePolicy::HookFailed, "fails, when they are needed most")]
+                .into_iter()
+                .find(|(policy, _)| policies.contains(*policy))?;
+        let removes = removes.as_str();
         Some(
             Problem::new(
                 FieldPath::annotation(helm::HOOK_DELETE_POLICY),
                 format!(
-                    "has {} in its delete policy (template {}): the Job and the migration's logs are deleted when it is done.",
-                    removes.as_str(),
+                    "has {removes} in its delete policy (template {}): the Job and the migration's logs are deleted as soon as it \
+                     {ends}.",
                     hook.template
                 ),
                 format!("In {}, write {}: \"before-hook-creation\".", hook.template, helm::HOOK_DELETE_POLICY),

@@ -3,6 +3,7 @@ use crate::helm::{self, Event};
 use crate::references::{named_services, references};
 use crate::release::{HookDocument, Key, Live, Operation, Release};
 use crate::rules::{Level, RuleLevel};
+use crate::shown::Shown;
 
 declare_rule! {
     /// ## What it does
@@ -118,7 +119,13 @@ fn missing_services(release: &Release<'_>, hook: &HookDocument<'_>) -> Vec<Probl
         .collect()
 }
 
-fn comes_too_late(release: &Release<'_>, hook: &HookDocument<'_>, key: &Key, template: &str, field: &str) -> Problem {
+fn comes_too_late(
+    release: &Release<'_>,
+    hook: &HookDocument<'_>,
+    key: &Key,
+    template: Shown<'_>,
+    field: &str,
+) -> Problem {
     let (pre, post) = (release.operation.pre(), release.operation.post());
     let message = format!(
         "needs {key} ({field}), which this release creates only after it (template {template}): as a {} hook it would \
@@ -135,7 +142,7 @@ fn remedy(
     release: &Release<'_>,
     hook: &HookDocument<'_>,
     key: &Key,
-    template: &str,
+    template: Shown<'_>,
     pre: Event,
     post: Event,
 ) -> String {

@@ -79,6 +79,9 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
     for (place, hook) in running.iter().enumerate().filter(|(_, hook)| !hook.is_opted_out) {
         for reference in hook.object.iter().flat_map(references) {
             let key = Key::core(reference.kind.as_str(), &hook.key.namespace, reference.name);
+            if release.record.hook(&key).is_none() {
+                continue;
+            }
             let is_earlier = running.iter().take(place).any(|other| other.key == key);
             let later = running.iter().skip(place).find(|other| other.key == key);
             let Some(later) = later.filter(|_| !is_earlier && release.exists_before(&key) != Some(true)) else {

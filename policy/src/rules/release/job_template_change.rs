@@ -5,6 +5,7 @@ use crate::identity::Identity;
 use crate::object::Kind;
 use crate::release::{Live, Operation, Release, ResourceDocument};
 use crate::rules::{Level, RuleLevel};
+use crate::shown::Shown;
 
 declare_rule! {
     /// ## What it does
@@ -114,7 +115,7 @@ fn first_difference(new: &Value, old: &Value) -> Option<String> {
                 return None;
             }
             let inner = old.get(key).map_or_else(|| Some(String::new()), |old| first_difference(value, old))?;
-            Some(format!(".{key}{inner}"))
+            Some(format!(".{}{inner}", Shown(key)))
         }),
         (Value::Array(new), Value::Array(old)) if new.len() == old.len() => new
             .iter()

@@ -4,6 +4,7 @@ use crate::identity::Identity;
 use crate::release::{ACCEPT_LABEL, HookDocument, Key, Operation, Release};
 use crate::rules::{Level, RuleLevel};
 use crate::settings::Scope;
+use crate::shown::Shown;
 
 declare_rule! {
     /// ## What it does
@@ -153,7 +154,7 @@ fn becomes_hook(release: &Release<'_>, hook: &HookDocument<'_>, before: &str) ->
     Problem::new(FieldPath::annotation(helm::HOOK), message, remedy).about(hook.key.object_ref())
 }
 
-fn becomes_resource(release: &Release<'_>, key: &Key, template: &str, before: &str) -> Problem {
+fn becomes_resource(release: &Release<'_>, key: &Key, template: Shown<'_>, before: &str) -> Problem {
     let message = format!(
         "is {before} and a resource in revision {} (template {template}). Helm stops with \"invalid ownership \
          metadata\", or takes over an object that it did not make: a Job can then not be updated any more.",
