@@ -1,0 +1,238 @@
+//! The policy behind HTTPS, with policy-server's semantics, registered as Kubewarden would register it.
+
+mod lookups;
+pub(crate) mod registration;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use axum::extract::{DefaultBodyLimit, Path as Route, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use axum::{Json, Router};
+use axum_server::Handle;
+use axum_server::tls_rustls::RustlsConfig;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use stable_hooks::cluster::ClusterView;
+use stable_hooks::engine::{EngineError, judge};
+use stable_hooks::host::{DEFAULT_TIMEOUT, Policy};
+
+use crate::certificates::{Authority, Identity};
+use crate::cluster::Cluster;
+use lookups::LiveCluster;
+
+/// policy-server's limit.
+const MOST_BYTES: usize = 2 * 1024 * 1024;
+
+/// The two annotated modules, compiled once.
+pub struct Policies {
+    objects: Policy,
+    releases: Policy,
+}
+
+impl Policies {
+    /// Loads what `make annotated-policy.wasm annotated-releases-policy.wasm` has built.
+    pub fn load() -> Result<Self> {
+        let load = |name: &str| {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
+            Policy::load(&path, Arc::new(ClusterView::default()), DEFAULT_TIMEOUT).with_context(|| format!("make {name}"))
+        };
+        Ok(Self { objects: load("annotated-policy.wasm")?, releases: load("annotated-releases-policy.wasm")? })
+    }
+}
+
+/// How a webhook is set up; the default is Kubewarden's.
+pub struct Options {
+    /// The policy's own settings, for both modules.
+    pub settings: Value,
+    pub failure_policy: &'static str,
+    /// How long the API server waits.
+    pub timeout_seconds: u8,
+    /// Each answer is held back for so long.
+    pub delay: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { settings: json!({}), failure_policy: "Fail", timeout_seconds: 10, delay: Duration::ZERO }
+    }
+}
+
+/// A server and its two webhook configurations, for the namespaces that carry its name as a label.
+pub struct Webhook {
+    name: String,
+    address: SocketAddr,
+    identity: Identity,
+    served: Arc<Served>,
+    cluster: Cluster,
+    /// `None` while it is stopped.
+    running: Mutex<Option<Handle<SocketAddr>>>,
+}
+
+struct Served {
+    policies: BTreeMap<&'static str, Policy>,
+    settings: Value,
+    delay: Duration,
+    requests: AtomicUsize,
+}
+
+impl Webhook {
+    /// Starts a server and registers it. It looks the cluster up as `view` sees it.
+    pub(crate) fn start(
+        name: &str,
+        policies: &Policies,
+        options: &Options,
+        authority: &Authority,
+        cluster: &Cluster,
+        view: &Cluster,
+    ) -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").context("no free port for the webhook")?;
+        let live = Arc::new(LiveCluster(view.clone()));
+        let served = Served {
+            policies: BTreeMap::from([
+                ("objects", policies.objects.with_cluster(live.clone())),
+                ("releases", policies.releases.with_cluster(live)),
+            ]),
+            settings: options.settings.clone(),
+            delay: options.delay,
+            requests: AtomicUsize::new(0),
+        };
+        let webhook = Self {
+            name: name.to_owned(),
+            address: listener.local_addr()?,
+            identity: authority.server()?,
+            served: Arc::new(served),
+            cluster: cluster.clone(),
+            running: Mutex::new(None),
+        };
+        webhook.serve(listener)?;
+        webhook.register(options, &authority.certificate);
+        Ok(webhook)
+    }
+
+    /// Closes all connections at once, as if the process had been killed.
+    pub fn kill(&self) {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(handle) = running {
+            handle.shutdown();
+        }
+    }
+
+    /// Comes back at the same address.
+    pub fn come_back(&self) {
+        let listener = crate::cluster::wait_for("the webhook's port", || TcpListener::bind(self.address).ok());
+        self.serve(listener).expect("the webhook starts again");
+    }
+
+    /// How many requests have been answered.
+    #[must_use]
+    pub fn requests(&self) -> usize {
+        self.served.requests.load(Ordering::Relaxed)
+    }
+
+    #[must_use]
+    pub fn url(&self, policy: &str) -> String {
+        format!("https://{}/validate/{policy}", self.address)
+    }
+
+    fn serve(&self, listener: TcpListener) -> Result<()> {
+        listener.set_nonblocking(true)?;
+        let (certificate, key) = (self.identity.certificate.clone(), self.identity.key.clone());
+        let handle = Handle::new();
+        let app = Router::new()
+            .route("/validate/{policy}", post(validate))
+            .layer(DefaultBodyLimit::max(MOST_BYTES))
+            .with_state(Arc::clone(&self.served));
+        let runtime = self.cluster.runtime();
+        let _guard = runtime.enter();
+        let tls = runtime.block_on(RustlsConfig::from_pem(certificate.into(), key.into()))?;
+        let server = axum_server::from_tcp_rustls(listener, tls)?.handle(handle.clone());
+        runtime.spawn(async move { io::Result::Ok(server.serve(app.into_make_service()).await?) });
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(handle);
+        Ok(())
+    }
+}
+
+#[derive(Deserialize)]
+struct AdmissionReview {
+    request: Map<String, Value>,
+}
+
+async fn validate(
+    State(served): State<Arc<Served>>,
+    Route(policy): Route<String>,
+    Json(review): Json<AdmissionReview>,
+) -> Response {
+    if !served.policies.contains_key(policy.as_str()) {
+        return (StatusCode::NOT_FOUND, "no such policy").into_response();
+    }
+    tokio::time::sleep(served.delay).await;
+    // A policy computes and waits for its lookups, which an async task must not.
+    match tokio::task::spawn_blocking(move || served.answer(&policy, review.request)).await {
+        Ok(response) => Json(json!({
+            "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response,
+        }))
+        .into_response(),
+        Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, "the policy could not be asked").into_response(),
+    }
+}
+
+impl Served {
+    fn answer(&self, policy: &str, mut request: Map<String, Value>) -> Value {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let uid = request.get("uid").cloned().unwrap_or_default();
+        // policy-server reads the request into a type and writes it again: what is null is left out.
+        request.retain(|_, value| !value.is_null());
+        let Some(policy) = self.policies.get(policy) else {
+            return refusal(&uid, 404, "no such policy");
+        };
+        match judge(policy, &Value::Object(request), &self.settings) {
+            Ok(answer) => respond(&uid, policy, answer),
+            Err(error) => refusal(&uid, 500, &internal_error(&error)),
+        }
+    }
+}
+
+fn internal_error(error: &EngineError) -> String {
+    format!("internal server error: Guest call failure: {error}")
+}
+
+fn respond(uid: &Value, policy: &Policy, answer: stable_hooks::engine::Answer) -> Value {
+    let stable_hooks::engine::Answer { response, patch } = answer;
+    let is_mutating = policy.metadata().is_some_and(|metadata| metadata.mutating);
+    if response.accepted && !patch.0.is_empty() && !is_mutating {
+        return refusal(uid, 500, "the policy attempted to mutate the request, but it is not allowed to");
+    }
+    let mut admission = json!({"uid": uid, "allowed": response.accepted});
+    if response.accepted && !patch.0.is_empty() {
+        let patch = serde_json::to_vec(&patch).expect("a patch is JSON");
+        admission["patchType"] = json!("JSONPatch");
+        admission["patch"] = json!(BASE64_STANDARD.encode(patch));
+    }
+    if response.message.is_some() || response.code.is_some() {
+        admission["status"] = json!({"message": response.message, "code": response.code});
+    }
+    admission["auditAnnotations"] = json!(response.audit_annotations);
+    admission["warnings"] = json!(response.warnings);
+    admission
+}
+
+fn refusal(uid: &Value, code: u16, message: &str) -> Value {
+    json!({"uid": uid, "allowed": false, "status": {"message": message, "code": code}})
+}
+
+impl Drop for Webhook {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
