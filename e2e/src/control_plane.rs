@@ -74,7 +74,7 @@ impl ControlPlane {
             format!("--tls-cert-file={}", file("server.crt")),
             format!("--tls-private-key-file={}", file("server.key")),
             format!("--client-ca-file={}", file("ca.crt")),
-            format!("--service-account-key-file={}", file("server.key")),
+            format!("--service-account-key-file={}", file("server.crt")),
             format!("--service-account-signing-key-file={}", file("server.key")),
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
             "--authorization-mode=RBAC".to_owned(),

@@ -9,9 +9,10 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use axum::extract::{DefaultBodyLimit, Path as Route, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -47,7 +48,12 @@ impl Policies {
             let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
             Policy::load(&path, Arc::new(ClusterView::default()), DEFAULT_TIMEOUT).with_context(|| format!("make {name}"))
         };
-        Ok(Self { objects: load("annotated-policy.wasm")?, releases: load("annotated-releases-policy.wasm")? })
+        // Side by side, because compiling takes most of the start.
+        thread::scope(|scope| {
+            let objects = scope.spawn(|| load("annotated-policy.wasm"));
+            let releases = load("annotated-releases-policy.wasm")?;
+            Ok(Self { objects: objects.join().map_err(|_| anyhow!("compiling the policy panicked"))??, releases })
+        })
     }
 }
 

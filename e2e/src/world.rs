@@ -1,6 +1,8 @@
 //! Everything that is started once.
 
-use anyhow::Result;
+use std::thread;
+
+use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
@@ -23,8 +25,9 @@ impl World {
     /// Starts everything; the thread that calls this has to live until the end.
     pub fn start() -> Result<Self> {
         let tools = Tools::build()?;
-        let policies = Policies::load()?;
+        let compiling = thread::spawn(Policies::load);
         let plane = ControlPlane::start(&tools)?;
+        let policies = compiling.join().map_err(|_| anyhow!("compiling the policies panicked"))??;
         let live = webhook(&plane, &policies, LIVE, &Options::default(), &looks_at_objects())?;
         let settings = json!({"releases": {"baseline": "record"}});
         let options = Options { settings, ..Options::default() };

@@ -50,7 +50,131 @@ pub(crate) const HARMS: &[Harm] = &[
         about: "`upgrade-only-hook`: the Job and its ServiceAccount are plain on install and `pre-upgrade` hooks on upgrade.",
         prepare: |scene| ready(scene, "upgrade-only-hook"),
         act: |scene| scene.upgrade("orders", "upgrade-only-hook", &[]),
-        harmed: |scene, after| objects_are_gone_after_a_success(scene, after),
+        harmed: objects_are_gone_after_a_success,
+        ..HARM
+    },
+    Harm {
+        name: "A resource becomes a hook, and a failure would be undone",
+        about: "The same with `--atomic` (Helm 3) or `--rollback-on-failure` (Helm 4): there is no failure to undo.",
+        prepare: |scene| ready(scene, "upgrade-only-hook"),
+        act: |scene| scene.upgrade("orders", "upgrade-only-hook", &[scene.helm.major.rollback_on_failure()]),
+        harmed: objects_are_gone_after_a_success,
+        ..HARM
+    },
+    Harm {
+        name: "A resource becomes a hook, and the records are ConfigMaps",
+        about: "The same with `HELM_DRIVER=configmap`.",
+        driver: "configmap",
+        prepare: |scene| ready(scene, "upgrade-only-hook"),
+        act: |scene| scene.upgrade("orders", "upgrade-only-hook", &[]),
+        harmed: objects_are_gone_after_a_success,
+        ..HARM
+    },
+    Harm {
+        name: "A hook becomes a resource and is taken over",
+        about: "`install-only-hook`: `pre-install` hooks on install, plain on upgrade; with `--take-ownership`, and another image.",
+        prepare: |scene| ready(scene, "install-only-hook"),
+        act: |scene| scene.upgrade("orders", "install-only-hook", &["--take-ownership", "--set", "image=orders:2"]),
+        harmed: |scene, after| {
+            assert!(!after.run.success, "{}", after.run.stdout);
+            assert!(after.run.error().contains("field is immutable"), "{}", after.run.stderr);
+            assert_eq!(after.history, "1 deployed, 2 failed");
+            let account = scene.get("ServiceAccount", "orders-migrations");
+            let annotations = &account["metadata"]["annotations"];
+            assert_eq!(annotations["meta.helm.sh/release-name"], "orders");
+            // With Helm 3 it is now both.
+            assert_eq!(annotations.get("helm.sh/hook").is_some(), scene.helm.major == Major::Three);
+        },
+        ..HARM
+    },
+    Harm {
+        name: "A hook that is never deleted, at the second upgrade",
+        about: "`never-deleted`: hooks on install and upgrade whose delete policy is `hook-failed` alone.",
+        rule: "hook-never-deleted",
+        names: &["Job", "before-hook-creation"],
+        prepare: |scene| ready(scene, "never-deleted"),
+        act: |scene| scene.upgrade("orders", "never-deleted", &[]),
+        harmed: |scene, after| match scene.helm.major {
+            Major::Three => {
+                assert!(after.run.error().contains("already exists"), "{}", after.run.stderr);
+                assert_eq!(after.history, "1 deployed, 2 failed");
+            }
+            // It says that all is well, and the migration has not run: its Job is the old one.
+            Major::Four => {
+                assert!(after.run.success, "{}", after.run.stderr);
+                assert_eq!(after.history, "1 superseded, 2 deployed");
+                assert!(!after.change.replaced.contains(&"Job orders-migrations".to_owned()), "{}", after.change);
+            }
+        },
+        ..HARM
+    },
+    Harm {
+        name: "A hook needs an object of its own release",
+        about: "`needs-own-account`: a `pre-install` Job runs as a ServiceAccount that Helm creates after it.",
+        rule: "hook-missing-dependency",
+        act: |scene| scene.install("orders", "needs-own-account", &["--timeout", "6s"]),
+        harmed: |scene, after| {
+            assert!(!after.run.success, "{}", after.run.stdout);
+            assert_eq!(after.history, "1 failed");
+            assert!(scene.find("ServiceAccount", "orders").is_none());
+            assert!(scene.find("Job", "orders-migrations").is_some(), "the Job stays behind");
+        },
+        ..HARM
+    },
+    Harm {
+        name: "A hook needs a hook that runs later",
+        about: "`hook-order`: at equal weights Helm goes by name, so the Job waits for a ServiceAccount that comes after it.",
+        rule: "hook-order",
+        act: |scene| scene.install("orders", "hook-order", &["--timeout", "6s"]),
+        harmed: |scene, after| {
+            assert!(!after.run.success, "{}", after.run.stdout);
+            assert_eq!(after.history, "1 failed");
+            assert!(scene.find("ServiceAccount", "orders-migrate-account").is_none());
+        },
+        ..HARM
+    },
+    Harm {
+        name: "A hook takes the object of another release",
+        about: "`shared-account`: the release `first` owns a ServiceAccount; `orders` renders a hook of the same name.",
+        rule: "foreign-takeover",
+        names: &["ServiceAccount", "first"],
+        prepare: |scene| {
+            let _ = scene.install("first", "shared-account", &[]).succeeds();
+        },
+        act: |scene| scene.install("orders", "shared-account", &["--set", "hook=true"]),
+        harmed: |scene, after| {
+            assert!(after.run.success, "{}", after.run.stderr);
+            assert_eq!(after.change.replaced, ["ServiceAccount migrations"]);
+            assert_eq!(history_text(&scene.helm.history("first")), "1 deployed");
+        },
+        ..HARM
+    },
+    Harm {
+        name: "A plain Job gets another image",
+        about: "`plain-job`, with `releases.baseline: record`. (With the live Job as baseline it is a warning.)",
+        rule: "job-template-change",
+        names: &["Job", "spec.template"],
+        watched_by: RECORDS,
+        prepare: |scene| ready(scene, "plain-job"),
+        act: |scene| scene.upgrade("orders", "plain-job", &["--set", "image=orders:2"]),
+        harmed: |scene, after| {
+            assert!(after.run.error().contains("field is immutable"), "{}", after.run.stderr);
+            assert_eq!(after.history, "1 deployed, 2 failed");
+            // Half an upgrade: what comes before the Job is new.
+            assert_eq!(after.change.changed, ["ConfigMap orders"]);
+            assert_eq!(scene.get("ConfigMap", "orders")["data"]["image"], "orders:2");
+        },
+        ..HARM
+    },
+    Harm {
+        name: "One object is a hook and a resource",
+        about: "`twice`: the same ServiceAccount is rendered as a hook and as a resource.",
+        rule: "release-duplicate-identity",
+        names: &["ServiceAccount"],
+        act: |scene| scene.install("orders", "twice", &[]),
+        harmed: |_, after| {
+            assert!(!after.run.success, "{} {}", after.run.stdout, after.change);
+        },
         ..HARM
     },
 ];

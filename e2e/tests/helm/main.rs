@@ -20,7 +20,7 @@ use stable_hooks_e2e::helm::Major;
 use stable_hooks_e2e::proof::{Entry, Proof};
 use stable_hooks_e2e::world::World;
 
-use crate::harms::{HARMS, Harm};
+use crate::harms::HARMS;
 
 /// More than there are cores: most of the time Helm waits for a Job.
 const SIDE_BY_SIDE: usize = 6;
