@@ -55,54 +55,66 @@ impl ControlPlane {
         let program = |name: &str| tools.kubernetes.join(name);
         let mut servers = Servers { processes: Vec::new(), folder: path };
 
-        let (client_url, peer_url) = (format!("http://127.0.0.1:{etcd_client}"), format!("http://127.0.0.1:{etcd_peer}"));
-        servers.start(&program("etcd"), &[
-            format!("--data-dir={}", path.join("etcd").display()),
-            format!("--listen-client-urls={client_url}"),
-            format!("--advertise-client-urls={client_url}"),
-            format!("--listen-peer-urls={peer_url}"),
-            format!("--initial-advertise-peer-urls={peer_url}"),
-            format!("--initial-cluster=default={peer_url}"),
-            // The data shall not outlive the process.
-            "--unsafe-no-fsync".to_owned(),
-        ])?;
+        let (client_url, peer_url) =
+            (format!("http://127.0.0.1:{etcd_client}"), format!("http://127.0.0.1:{etcd_peer}"));
+        servers.start(
+            &program("etcd"),
+            &[
+                format!("--data-dir={}", path.join("etcd").display()),
+                format!("--listen-client-urls={client_url}"),
+                format!("--advertise-client-urls={client_url}"),
+                format!("--listen-peer-urls={peer_url}"),
+                format!("--initial-advertise-peer-urls={peer_url}"),
+                format!("--initial-cluster=default={peer_url}"),
+                // The data shall not outlive the process.
+                "--unsafe-no-fsync".to_owned(),
+            ],
+        )?;
         let file = |name: &str| path.join(name).display().to_string();
-        servers.start(&program("kube-apiserver"), &[
-            format!("--etcd-servers={client_url}"),
-            "--bind-address=127.0.0.1".to_owned(),
-            format!("--secure-port={api}"),
-            format!("--tls-cert-file={}", file("server.crt")),
-            format!("--tls-private-key-file={}", file("server.key")),
-            format!("--client-ca-file={}", file("ca.crt")),
-            format!("--service-account-key-file={}", file("server.crt")),
-            format!("--service-account-signing-key-file={}", file("server.key")),
-            "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
-            "--authorization-mode=RBAC".to_owned(),
-            "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
-        ])?;
+        servers.start(
+            &program("kube-apiserver"),
+            &[
+                format!("--etcd-servers={client_url}"),
+                "--bind-address=127.0.0.1".to_owned(),
+                format!("--secure-port={api}"),
+                format!("--tls-cert-file={}", file("server.crt")),
+                format!("--tls-private-key-file={}", file("server.key")),
+                format!("--client-ca-file={}", file("ca.crt")),
+                format!("--service-account-key-file={}", file("server.crt")),
+                format!("--service-account-signing-key-file={}", file("server.key")),
+                "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
+                "--authorization-mode=RBAC".to_owned(),
+                "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
+            ],
+        )?;
         let cluster = Cluster::connect(&kubeconfig)?;
         servers.wait_for("the API server", || cluster.is_ready())?;
 
         let with_config = format!("--kubeconfig={}", kubeconfig.display());
-        servers.start(&program("kube-controller-manager"), &[
-            with_config.clone(),
-            "--leader-elect=false".to_owned(),
-            "--secure-port=0".to_owned(),
-            format!("--service-account-private-key-file={}", file("server.key")),
-            format!("--root-ca-file={}", file("ca.crt")),
-            "--kube-api-qps=500".to_owned(),
-            "--kube-api-burst=1000".to_owned(),
-        ])?;
-        servers.start(&program("kube-scheduler"), &[
-            with_config.clone(),
-            "--leader-elect=false".to_owned(),
-            "--secure-port=0".to_owned(),
-        ])?;
-        servers.start(&tools.kwok.join("kwok"), &[
-            with_config,
-            "--manage-all-nodes".to_owned(),
-            format!("--config={}", tools.kwok.join("stages.yaml").display()),
-        ])?;
+        servers.start(
+            &program("kube-controller-manager"),
+            &[
+                with_config.clone(),
+                "--leader-elect=false".to_owned(),
+                "--secure-port=0".to_owned(),
+                format!("--service-account-private-key-file={}", file("server.key")),
+                format!("--root-ca-file={}", file("ca.crt")),
+                "--kube-api-qps=500".to_owned(),
+                "--kube-api-burst=1000".to_owned(),
+            ],
+        )?;
+        servers.start(
+            &program("kube-scheduler"),
+            &[with_config.clone(), "--leader-elect=false".to_owned(), "--secure-port=0".to_owned()],
+        )?;
+        servers.start(
+            &tools.kwok.join("kwok"),
+            &[
+                with_config,
+                "--manage-all-nodes".to_owned(),
+                format!("--config={}", tools.kwok.join("stages.yaml").display()),
+            ],
+        )?;
         cluster.create(&json!({
             "apiVersion": "v1", "kind": "Node",
             "metadata": {"name": "node", "annotations": {"kwok.x-k8s.io/node": "fake"}},

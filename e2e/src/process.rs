@@ -34,12 +34,10 @@ impl Process {
         let log = logs.join(format!("{name}.log"));
         let output = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
         let errors = output.try_clone().context("cannot share a log file")?;
-        let child = mortal(program)
-            .args(arguments)
-            .stdout(output)
-            .stderr(errors)
-            .spawn()
-            .with_context(|| format!("cannot start {name}: the tests need the program setpriv (package util-linux)"))?;
+        let child =
+            mortal(program).args(arguments).stdout(output).stderr(errors).spawn().with_context(|| {
+                format!("cannot start {name}: the tests need the program setpriv (package util-linux)")
+            })?;
         Ok(Self { child, name, log })
     }
 

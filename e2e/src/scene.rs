@@ -111,7 +111,8 @@ impl<'world> Scene<'world> {
                 let name = text("/metadata/name");
                 // These two are the control plane's.
                 if name != "kube-root-ca.crt" && (kind, name.as_str()) != ("ServiceAccount", "default") {
-                    objects.insert(format!("{kind} {name}"), (text("/metadata/uid"), text("/metadata/resourceVersion")));
+                    objects
+                        .insert(format!("{kind} {name}"), (text("/metadata/uid"), text("/metadata/resourceVersion")));
                 }
             }
         }
@@ -126,7 +127,8 @@ impl<'world> Scene<'world> {
 }
 
 fn namespace_name(name: &str, major: Major, watched_by: Option<&str>) -> String {
-    let words: String = name.chars().map(|char| if char.is_ascii_alphanumeric() { char.to_ascii_lowercase() } else { '-' }).collect();
+    let words: String =
+        name.chars().map(|char| if char.is_ascii_alphanumeric() { char.to_ascii_lowercase() } else { '-' }).collect();
     let words: String = words.split('-').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
     let short: String = words.chars().take(44).collect();
     let with = if watched_by.is_some() { "with" } else { "without" };
@@ -150,7 +152,11 @@ impl Snapshot {
                 Some(_) => {}
             }
         }
-        change.new = after.visible().filter(|(object, _)| !self.0.contains_key(*object)).map(|(object, _)| object.clone()).collect();
+        change.new = after
+            .visible()
+            .filter(|(object, _)| !self.0.contains_key(*object))
+            .map(|(object, _)| object.clone())
+            .collect();
         change
     }
 
@@ -171,7 +177,12 @@ pub struct Change {
 
 impl Display for Change {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let parts = [("Gone", &self.gone), ("Deleted and made anew", &self.replaced), ("Changed", &self.changed), ("New", &self.new)];
+        let parts = [
+            ("Gone", &self.gone),
+            ("Deleted and made anew", &self.replaced),
+            ("Changed", &self.changed),
+            ("New", &self.new),
+        ];
         let parts: Vec<_> = parts
             .iter()
             .filter(|(_, objects)| !objects.is_empty())

@@ -46,7 +46,8 @@ impl Policies {
     pub fn load() -> Result<Self> {
         let load = |name: &str| {
             let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
-            Policy::load(&path, Arc::new(ClusterView::default()), DEFAULT_TIMEOUT).with_context(|| format!("make {name}"))
+            Policy::load(&path, Arc::new(ClusterView::default()), DEFAULT_TIMEOUT)
+                .with_context(|| format!("make {name}"))
         };
         // Side by side, because compiling takes most of the start.
         thread::scope(|scope| {

@@ -69,7 +69,9 @@ fn webhook(plane: &ControlPlane, policies: &Policies, name: &str, options: &Opti
     let (role, rbac) = (format!("policy-server-{name}"), "rbac.authorization.k8s.io");
     let metadata = json!({"name": role});
     let api_version = format!("{rbac}/v1");
-    plane.cluster.create(&json!({"apiVersion": api_version, "kind": "ClusterRole", "metadata": metadata, "rules": may}));
+    plane
+        .cluster
+        .create(&json!({"apiVersion": api_version, "kind": "ClusterRole", "metadata": metadata, "rules": may}));
     plane.cluster.create(&json!({
         "apiVersion": api_version, "kind": "ClusterRoleBinding", "metadata": metadata,
         "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": role},

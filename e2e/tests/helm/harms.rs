@@ -168,12 +168,18 @@ pub(crate) const HARMS: &[Harm] = &[
     },
     Harm {
         name: "One object is a hook and a resource",
-        about: "`twice`: the same ServiceAccount is rendered as a hook and as a resource.",
+        about: "`twice`: the upgrade renders the ServiceAccount of the release a second time, as a hook.",
         rule: "release-duplicate-identity",
         names: &["ServiceAccount"],
-        act: |scene| scene.install("orders", "twice", &[]),
-        harmed: |_, after| {
-            assert!(!after.run.success, "{} {}", after.run.stdout, after.change);
+        prepare: |scene| ready(scene, "twice"),
+        act: |scene| scene.upgrade("orders", "twice", &["--set", "hook=true"]),
+        harmed: |scene, after| {
+            assert!(after.run.success, "{}", after.run.stderr);
+            assert_eq!(after.change.replaced, ["ServiceAccount orders-migrations"]);
+            // With Helm 3 it is now both.
+            let account = scene.get("ServiceAccount", "orders-migrations");
+            let is_hook = account["metadata"]["annotations"].get("helm.sh/hook").is_some();
+            assert_eq!(is_hook, scene.helm.major == Major::Three);
         },
         ..HARM
     },
