@@ -11,6 +11,7 @@
 )]
 
 mod harms;
+mod works;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -21,9 +22,30 @@ use stable_hooks_e2e::proof::{Entry, Proof};
 use stable_hooks_e2e::world::World;
 
 use crate::harms::HARMS;
+use crate::works::CASES;
 
 /// More than there are cores: most of the time Helm waits for a Job.
 const SIDE_BY_SIDE: usize = 6;
+
+/// A scenario with the policy alone.
+#[derive(Clone, Copy)]
+pub(crate) struct Case {
+    section: &'static str,
+    name: &'static str,
+    /// The chart and what is done with it.
+    about: &'static str,
+    run: fn(&World, Major) -> Report,
+}
+
+impl Case {
+    const EMPTY: Self = Self { section: "", name: "", about: "", run: |_, _| panic!("a case that does nothing") };
+}
+
+/// What a case has seen, and what the policy said.
+pub(crate) struct Report {
+    seen: String,
+    said: Vec<String>,
+}
 
 /// A scenario that can be run, with its place in the proof.
 struct Run {
@@ -86,6 +108,16 @@ fn scenarios() -> (Vec<Entry>, Vec<Run>) {
             }));
             runs.push(trial(harm.name, major, "with the policy", move |world, proof| {
                 proof.denial(index, major, harm.is_denied(world, major));
+            }));
+        }
+    }
+    for case in CASES.iter().copied() {
+        let index = entries.len();
+        entries.push(Entry { section: case.section, name: case.name, about: case.about });
+        for major in Major::ALL {
+            runs.push(trial(case.name, major, "with the policy", move |world, proof| {
+                let Report { seen, said } = (case.run)(world, major);
+                proof.untouched(index, major, seen, said);
             }));
         }
     }
