@@ -96,7 +96,8 @@ impl Run {
 /// Helm 3 logs as klog does, Helm 4 as slog does, and kubectl in plain words.
 fn warning(line: &str) -> Option<String> {
     if let Some((_, message)) = line.split_once("warnings.go:").and_then(|(_, rest)| rest.split_once("] ")) {
-        return Some(message.trim_matches('"').replace("\\\"", "\""));
+        let message = message.trim_matches('"').replace("\\\"", "\"");
+        return Some(message.trim_start_matches("Warning: ").to_owned());
     }
     line.strip_prefix("Warning: ").map(str::to_owned)
 }

@@ -94,54 +94,61 @@ impl Proof {
                 section = entry.section;
                 write!(text, "\n## {section}\n")?;
             }
-            write!(text, "\n### {}\n\n{}\n\n", entry.name, entry.about)?;
-            let seen = |major| seen.get(&(index, major)).with_context(|| format!("`{}` has not run", entry.name));
-            let both = [(&versions.helm3, seen(Major::Three)?), (&versions.helm4, seen(Major::Four)?)];
-            write_entry(&mut text, both)?;
+            write!(text, "\n### {}\n\n{}\n", entry.name, entry.about)?;
+            let seen: Vec<_> = [(Major::Three, &versions.helm3), (Major::Four, &versions.helm4)]
+                .into_iter()
+                .filter_map(|(major, version)| Some((version, seen.get(&(index, major))?)))
+                .collect();
+            write_entry(&mut text, &seen)?;
         }
         Ok(text)
     }
 }
 
-fn write_entry(text: &mut String, [(helm3, three), (helm4, four)]: [(&String, &Seen); 2]) -> Result<()> {
-    match (three, four) {
-        (Seen::Harm { without: a, denial: b }, Seen::Harm { without: c, denial: d }) => {
-            writeln!(text, "| | without the policy | with it |\n|---|---|---|")?;
-            for (helm, without) in [(helm3, a), (helm4, c)] {
-                let without = cell(without.as_deref().context("a half of a scenario has not run")?);
-                writeln!(text, "| Helm {helm} | {without} | denied; nothing has changed |")?;
-            }
-            let (three, four) = (b.as_deref().unwrap_or_default(), d.as_deref().unwrap_or_default());
-            if three == four {
-                writeln!(text, "\n```text\n{three}\n```")?;
-            } else {
-                writeln!(text, "\nHelm {helm3}:\n\n```text\n{three}\n```\n\nHelm {helm4}:\n\n```text\n{four}\n```")?;
-            }
-        }
-        (three, four) if three == four => write_untouched(text, "Both", three)?,
-        (three, four) => {
-            write_untouched(text, &format!("Helm {helm3}"), three)?;
-            text.push('\n');
-            write_untouched(text, &format!("Helm {helm4}"), four)?;
+fn write_entry(text: &mut String, seen: &[(&String, &Seen)]) -> Result<()> {
+    if let [(_, Seen::Harm { .. }), ..] = seen {
+        writeln!(text, "\n| | without the policy | with it |\n|---|---|---|")?;
+    }
+    for (helm, seen) in seen {
+        if let Seen::Harm { without, .. } = seen {
+            let without = cell(without.as_deref().unwrap_or_default());
+            writeln!(text, "| Helm {helm} | {without} | denied; nothing has changed |")?;
         }
     }
-    Ok(())
+    // What both Helms saw is said once.
+    match seen {
+        [(_, three), (_, four)] if three.conclusion() == four.conclusion() => write_conclusion(text, "", three),
+        several @ [_, _] => {
+            several.iter().try_for_each(|(helm, seen)| write_conclusion(text, &format!("Helm {helm}: "), seen))
+        }
+        alone => alone.iter().try_for_each(|(_, seen)| write_conclusion(text, "", seen)),
+    }
 }
 
-fn write_untouched(text: &mut String, who: &str, seen: &Seen) -> Result<()> {
-    let Seen::Untouched { seen, said } = seen else {
-        bail!("a scenario has two forms");
-    };
-    writeln!(text, "{who}: {seen}")?;
+impl Seen {
+    /// What happened with the policy, and what it said.
+    fn conclusion(&self) -> (&str, String) {
+        match self {
+            Self::Harm { denial, .. } => ("", denial.clone().unwrap_or_default()),
+            Self::Untouched { seen, said } => (seen, said.join("\n")),
+        }
+    }
+}
+
+fn write_conclusion(text: &mut String, who: &str, seen: &Seen) -> Result<()> {
+    let (seen, said) = seen.conclusion();
+    if !(who.is_empty() && seen.is_empty()) {
+        writeln!(text, "\n{}", format!("{who}{seen}").trim_end())?;
+    }
     if !said.is_empty() {
-        writeln!(text, "\n```text\n{}\n```", said.join("\n"))?;
+        writeln!(text, "\n```text\n{said}\n```")?;
     }
     Ok(())
 }
 
 /// A text that does not end its cell of a table.
 fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace('\n', "<br>")
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 struct Versions {

@@ -79,10 +79,26 @@ impl<'world> Scene<'world> {
     /// Runs kubectl in the namespace.
     #[must_use]
     pub fn kubectl(&self, arguments: &[&str]) -> Run {
+        self.kubectl_with(arguments, "false")
+    }
+
+    /// Runs `kubectl edit` with sed as the editor.
+    #[must_use]
+    pub fn kubectl_edit(&self, kind: &str, name: &str, script: &str) -> Run {
+        self.kubectl_with(&["edit", kind, name], &format!("sed -i '{script}'"))
+    }
+
+    fn kubectl_with(&self, arguments: &[&str], editor: &str) -> Run {
         let mut command = mortal(&self.world.tools.kubernetes.join("kubectl"));
-        command.args(arguments).args(["--namespace", &self.namespace]);
+        command.args(arguments).args(["--namespace", &self.namespace]).env("KUBE_EDITOR", editor);
         command.env("KUBECONFIG", &self.world.plane.kubeconfig).env("HOME", self.world.plane.folder());
         run(command, &format!("kubectl {}", arguments.join(" ")))
+    }
+
+    /// From now on the namespace is watched by the webhook of that name.
+    pub fn is_watched_by(&self, webhook: &str) {
+        let labels = json!({"metadata": {"labels": {WATCHED_BY: webhook}}});
+        let _ = self.cluster().merge("Namespace", "", &self.namespace, &labels).expect("the namespace is labelled");
     }
 
     /// Writes a manifest into a file for kubectl.

@@ -11,6 +11,7 @@
 )]
 
 mod harms;
+mod objects;
 mod works;
 
 use std::process::ExitCode;
@@ -22,7 +23,6 @@ use stable_hooks_e2e::proof::{Entry, Proof};
 use stable_hooks_e2e::world::World;
 
 use crate::harms::HARMS;
-use crate::works::CASES;
 
 /// More than there are cores: most of the time Helm waits for a Job.
 const SIDE_BY_SIDE: usize = 6;
@@ -34,11 +34,14 @@ pub(crate) struct Case {
     name: &'static str,
     /// The chart and what is done with it.
     about: &'static str,
+    /// One is enough where the scenario is not about Helm.
+    helms: &'static [Major],
     run: fn(&World, Major) -> Report,
 }
 
 impl Case {
-    const EMPTY: Self = Self { section: "", name: "", about: "", run: |_, _| panic!("a case that does nothing") };
+    const EMPTY: Self =
+        Self { section: "", name: "", about: "", helms: &Major::ALL, run: |_, _| panic!("a case that does nothing") };
 }
 
 /// What a case has seen, and what the policy said.
@@ -111,10 +114,10 @@ fn scenarios() -> (Vec<Entry>, Vec<Run>) {
             }));
         }
     }
-    for case in CASES.iter().copied() {
+    for case in [works::CASES, objects::CASES].concat() {
         let index = entries.len();
         entries.push(Entry { section: case.section, name: case.name, about: case.about });
-        for major in Major::ALL {
+        for major in case.helms.iter().copied() {
             runs.push(trial(case.name, major, "with the policy", move |world, proof| {
                 let Report { seen, said } = (case.run)(world, major);
                 proof.untouched(index, major, seen, said);
