@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -99,12 +99,32 @@ impl<'world> Scene<'world> {
     pub fn is_watched_by(&self, webhook: &str) {
         let labels = json!({"metadata": {"labels": {WATCHED_BY: webhook}}});
         let _ = self.cluster().merge("Namespace", "", &self.namespace, &labels).expect("the namespace is labelled");
+        // The API server learns of the label a moment later.
+        let probe = json!({
+            "apiVersion": "v1", "kind": "ServiceAccount",
+            "metadata": {
+                "name": "probe", "namespace": self.namespace, "labels": {"stable-hooks/migration": "true"},
+                "annotations": {"helm.sh/hook": "pre-upgrade"},
+            },
+        });
+        wait_for("the webhook watches the namespace", || {
+            let normal = self.cluster().dry_create(&probe).ok()?;
+            normal.pointer("/metadata/annotations/helm.sh~1hook-weight").map(|_| ())
+        });
+    }
+
+    /// A folder of its own, removed at the end.
+    #[must_use]
+    pub fn folder(&self) -> PathBuf {
+        let folder = self.world.plane.folder().join("scenes").join(&self.namespace);
+        std::fs::create_dir_all(&folder).expect("the folder is made");
+        folder
     }
 
     /// Writes a manifest into a file for kubectl.
     #[must_use]
     pub fn file(&self, name: &str, content: &Value) -> String {
-        let path = self.world.plane.folder().join(format!("{}-{name}.json", self.namespace));
+        let path = self.folder().join(format!("{name}.json"));
         std::fs::write(&path, content.to_string()).expect("the file is written");
         path.to_string_lossy().into_owned()
     }

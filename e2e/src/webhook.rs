@@ -4,8 +4,8 @@ mod lookups;
 pub(crate) mod registration;
 
 use std::collections::BTreeMap;
-use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::io::{self, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use axum::extract::{DefaultBodyLimit, Path as Route, State};
-use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Json, Router};
@@ -22,6 +23,8 @@ use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use kube::Client;
+use kube::client::Body;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use stable_hooks::cluster::ClusterView;
@@ -141,14 +144,39 @@ impl Webhook {
         self.serve(listener).expect("the webhook starts again");
     }
 
-    /// How many requests have been answered.
+    /// How many requests have arrived.
     #[must_use]
     pub fn requests(&self) -> usize {
         self.served.requests.load(Ordering::Relaxed)
     }
 
+    /// Posts a body as it is; the HTTP status and the answer.
     #[must_use]
-    pub fn url(&self, policy: &str) -> String {
+    pub fn post(&self, policy: &str, content_type: &str, body: &[u8]) -> (u16, String) {
+        let address = format!("https://{}", self.address).parse().expect("a URL");
+        let mut config = kube::Config::new(address);
+        // It is our own; whether the API server trusts it every other scenario shows.
+        config.accept_invalid_certs = true;
+        let request = Request::post(format!("/validate/{policy}"))
+            .header(CONTENT_TYPE, content_type)
+            .body(Body::from(body.to_vec()))
+            .expect("a request");
+        let (status, answer) = self.cluster.runtime().block_on(async {
+            let client = Client::try_from(config).expect("a client");
+            let response = client.send(request).await.expect("the webhook answers");
+            let status = response.status().as_u16();
+            (status, response.into_body().collect_bytes().await.expect("the webhook answers"))
+        });
+        (status, String::from_utf8_lossy(&answer).into_owned())
+    }
+
+    /// Bytes that are neither TLS nor HTTP.
+    pub fn send_no_http(&self) {
+        let mut stream = TcpStream::connect(self.address).expect("the webhook listens");
+        stream.write_all(b"garbage\r\n\r\n").expect("the webhook reads");
+    }
+
+    fn url(&self, policy: &str) -> String {
         format!("https://{}/validate/{policy}", self.address)
     }
 
@@ -183,6 +211,7 @@ async fn validate(
     if !served.policies.contains_key(policy.as_str()) {
         return (StatusCode::NOT_FOUND, "no such policy").into_response();
     }
+    served.requests.fetch_add(1, Ordering::Relaxed);
     tokio::time::sleep(served.delay).await;
     // A policy computes and waits for its lookups, which an async task must not.
     match tokio::task::spawn_blocking(move || served.answer(&policy, review.request)).await {
@@ -196,7 +225,6 @@ async fn validate(
 
 impl Served {
     fn answer(&self, policy: &str, mut request: Map<String, Value>) -> Value {
-        self.requests.fetch_add(1, Ordering::Relaxed);
         let uid = request.get("uid").cloned().unwrap_or_default();
         // policy-server reads the request into a type and writes it again: what is null is left out.
         request.retain(|_, value| !value.is_null());

@@ -10,6 +10,7 @@
     reason = "a scenario fails by panicking, and a test run tells how it went"
 )]
 
+mod failures;
 mod harms;
 mod objects;
 mod works;
@@ -114,7 +115,7 @@ fn scenarios() -> (Vec<Entry>, Vec<Run>) {
             }));
         }
     }
-    for case in [works::CASES, objects::CASES].concat() {
+    for case in [works::CASES, objects::CASES, failures::CASES].concat() {
         let index = entries.len();
         entries.push(Entry { section: case.section, name: case.name, about: case.about });
         for major in case.helms.iter().copied() {
