@@ -1,6 +1,7 @@
 //! Helm, as somebody runs it at a prompt.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -128,16 +129,21 @@ impl Helm {
 
     #[must_use]
     pub fn run(&self, arguments: &[&str]) -> Run {
-        let mut command = mortal(&self.program);
+        let mut command = self.command(&self.program);
+        command.args(arguments).args(["--namespace", &self.namespace]);
+        run(command, &format!("helm {}", arguments.join(" ")))
+    }
+
+    /// A program that reads Helm's environment, and nobody else's.
+    pub(crate) fn command(&self, program: &Path) -> Command {
+        let mut command = mortal(program);
         command
-            .args(arguments)
-            .args(["--namespace", &self.namespace])
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", &self.home)
             .env("KUBECONFIG", &self.kubeconfig)
             .env("HELM_DRIVER", self.driver);
-        run(command, &format!("helm {}", arguments.join(" ")))
+        command
     }
 
     /// Each revision with its status, the oldest first.
@@ -157,7 +163,7 @@ impl Helm {
 }
 
 /// Runs a command to its end.
-pub(crate) fn run(mut command: std::process::Command, shown: &str) -> Run {
+pub(crate) fn run(mut command: Command, shown: &str) -> Run {
     let output = command.output().unwrap_or_else(|error| panic!("cannot run `{shown}`: {error}"));
     Run {
         command: shown.to_owned(),

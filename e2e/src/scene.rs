@@ -14,6 +14,7 @@ use crate::world::World;
 
 /// In what is written down every namespace is called so.
 const NAMESPACE: &str = "shop";
+const RECORDS: &str = "flux-system";
 
 /// What charts are made of here, besides Helm's records.
 const KINDS: [&str; 7] = ["ConfigMap", "Deployment", "Job", "Secret", "Service", "ServiceAccount", "StatefulSet"];
@@ -22,6 +23,8 @@ pub struct Scene<'world> {
     pub world: &'world World,
     pub helm: Helm,
     pub namespace: String,
+    /// Where the records are, if not beside the objects.
+    records: Option<String>,
 }
 
 impl<'world> Scene<'world> {
@@ -29,15 +32,19 @@ impl<'world> Scene<'world> {
     #[must_use]
     pub fn new(world: &'world World, name: &str, major: Major, watched_by: Option<&str>) -> Self {
         let namespace = namespace_name(name, major, watched_by);
-        let labels = watched_by.map(|webhook| json!({WATCHED_BY: webhook}));
-        world.cluster().create(&json!({
-            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels},
-        }));
+        create_namespace(world.cluster(), &namespace, watched_by);
         let helm = Helm::new(major, &world.tools, &world.plane.kubeconfig, world.plane.folder(), &namespace);
-        let scene = Self { world, helm, namespace };
-        // Without it no Pod of the namespace is created.
-        wait_for("the namespace's ServiceAccount", || scene.find("ServiceAccount", "default"));
-        scene
+        Self { world, helm, namespace, records: None }
+    }
+
+    /// The same with a second namespace for the records, as Flux can have it; both are watched or neither is.
+    #[must_use]
+    pub fn with_records_apart(mut self, watched_by: Option<&str>) -> Self {
+        let records = format!("{}-records", self.namespace);
+        create_namespace(self.cluster(), &records, watched_by);
+        records.clone_into(&mut self.helm.namespace);
+        self.records = Some(records);
+        self
     }
 
     #[must_use]
@@ -67,8 +74,25 @@ impl<'world> Scene<'world> {
         self.operate("upgrade", release, chart, more)
     }
 
+    #[must_use]
+    pub fn records_namespace(&self) -> &str {
+        self.records.as_deref().unwrap_or(&self.namespace)
+    }
+
+    /// Helm with Flux's options.
+    #[must_use]
+    pub fn flux(&self, verb: &str, release: &str, chart: &str, set: &[&str]) -> Run {
+        let mut command = self.helm.command(&self.world.tools.flux.join("flux"));
+        command
+            .args([verb, release])
+            .arg(chart_folder(chart))
+            .args([self.namespace.as_str(), self.records_namespace()])
+            .args(set);
+        run(command, format!("flux {verb} {release} {chart} {}", set.join(" ")).trim_end())
+    }
+
     fn operate(&self, verb: &str, release: &str, chart: &str, more: &[&str]) -> Run {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("charts").join(chart);
+        let path = chart_folder(chart);
         let path = path.to_string_lossy();
         let mut arguments = vec![verb, release, &path];
         arguments.extend(more);
@@ -141,8 +165,11 @@ impl<'world> Scene<'world> {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let mut objects = BTreeMap::new();
-        for kind in KINDS {
-            for object in self.cluster().list(kind, &self.namespace) {
+        let namespaces = [Some(&self.namespace), self.records.as_ref()];
+        for (kind, namespace) in
+            KINDS.iter().flat_map(|kind| namespaces.iter().flatten().map(move |namespace| (*kind, *namespace)))
+        {
+            for object in self.cluster().list(kind, namespace) {
                 let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
                 let name = text("/metadata/name");
                 // These two are the control plane's.
@@ -158,6 +185,7 @@ impl<'world> Scene<'world> {
     /// The text with nothing in it that differs from run to run.
     #[must_use]
     pub fn shown(&self, text: &str) -> String {
+        let text = self.records.iter().fold(text.to_owned(), |text, records| text.replace(records, RECORDS));
         without_dump(&text.replace(&self.namespace, NAMESPACE))
     }
 }
@@ -174,11 +202,23 @@ fn without_dump(text: &str) -> String {
     }
 }
 
+fn create_namespace(cluster: &Cluster, namespace: &str, watched_by: Option<&str>) {
+    let labels = watched_by.map(|webhook| json!({WATCHED_BY: webhook}));
+    cluster
+        .create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}}));
+    // Without it no Pod of the namespace is created.
+    wait_for("the namespace's ServiceAccount", || cluster.find("ServiceAccount", namespace, "default"));
+}
+
+fn chart_folder(chart: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("charts").join(chart)
+}
+
 fn namespace_name(name: &str, major: Major, watched_by: Option<&str>) -> String {
     let words: String =
         name.chars().map(|char| if char.is_ascii_alphanumeric() { char.to_ascii_lowercase() } else { '-' }).collect();
     let words: String = words.split('-').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
-    let short: String = words.chars().take(44).collect();
+    let short: String = words.chars().take(40).collect();
     let with = if watched_by.is_some() { "with" } else { "without" };
     format!("{}-{}-{with}", short.trim_end_matches('-'), major.number())
 }

@@ -14,13 +14,15 @@ pub struct Tools {
     pub kwok: PathBuf,
     pub helm3: PathBuf,
     pub helm4: PathBuf,
+    /// Helm with the options of Flux's controller.
+    pub flux: PathBuf,
 }
 
 impl Tools {
     /// Builds what is not built yet; the first time that takes minutes.
     pub fn build() -> Result<Self> {
-        let [kubernetes, kwok, helm3, helm4] = ["kubernetes", "kwok", "helm3", "helm4"].map(build);
-        Ok(Self { kubernetes: kubernetes?, kwok: kwok?, helm3: helm3?, helm4: helm4? })
+        let [kubernetes, kwok, helm3, helm4, flux] = ["kubernetes", "kwok", "helm3", "helm4", "flux"].map(build);
+        Ok(Self { kubernetes: kubernetes?, kwok: kwok?, helm3: helm3?, helm4: helm4?, flux: flux? })
     }
 }
 

@@ -8,6 +8,7 @@ use stable_hooks_e2e::world::{LIVE, RECORDS, World};
 const SECTION: &str = "Harm, and how it is stopped";
 
 pub(crate) struct Harm {
+    section: &'static str,
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     /// The rule that denies it.
@@ -17,6 +18,9 @@ pub(crate) struct Harm {
     /// The webhook that judges it.
     watched_by: &'static str,
     driver: &'static str,
+    /// Whether the records lie in another namespace than the objects.
+    records_apart: bool,
+    pub(crate) helms: &'static [Major],
     /// What was there before.
     prepare: fn(&Scene<'_>),
     /// The operation that does the harm.
@@ -33,12 +37,15 @@ struct After<'a> {
 }
 
 const HARM: Harm = Harm {
+    section: SECTION,
     name: "",
     about: "",
     rule: "release-identity-flip",
     names: &["Job", "ServiceAccount"],
     watched_by: LIVE,
     driver: "secret",
+    records_apart: false,
+    helms: &Major::ALL,
     prepare: |_| {},
     act: |_| panic!("a harm without an operation"),
     harmed: |_, _| panic!("a harm without harm"),
@@ -183,7 +190,38 @@ pub(crate) const HARMS: &[Harm] = &[
         },
         ..HARM
     },
+    Harm {
+        name: "A resource becomes a hook under Flux",
+        about: "`upgrade-only-hook`, with the options of Flux's controller; the records lie in another namespace.",
+        prepare: |scene| flux_ready(scene, "upgrade-only-hook"),
+        act: |scene| scene.flux("upgrade", "orders", "upgrade-only-hook", &[]),
+        harmed: objects_are_gone_after_a_success,
+        ..FLUX
+    },
+    Harm {
+        name: "A hook becomes a resource under Flux",
+        about: "`install-only-hook`: Flux takes ownership by default, and says nothing.",
+        prepare: |scene| flux_ready(scene, "install-only-hook"),
+        act: |scene| scene.flux("upgrade", "orders", "install-only-hook", &[]),
+        harmed: |scene, after| {
+            assert!(after.run.success, "{}", after.run.stderr);
+            assert_eq!(after.change.changed, ["Job orders-migrations", "ServiceAccount orders-migrations"]);
+            for kind in ["Job", "ServiceAccount"] {
+                let annotations = &scene.get(kind, "orders-migrations")["metadata"]["annotations"];
+                assert_eq!(annotations["meta.helm.sh/release-name"], "orders");
+                assert!(annotations.get("helm.sh/hook").is_none());
+            }
+        },
+        ..FLUX
+    },
 ];
+
+const FLUX: Harm = Harm { section: "Flux's way", records_apart: true, helms: &[Major::Four], ..HARM };
+
+fn flux_ready(scene: &Scene<'_>, chart: &str) {
+    let _ = scene.flux("install", "orders", chart, &[]).succeeds();
+    scene.settle();
+}
 
 fn ready(scene: &Scene<'_>, chart: &str) {
     let _ = scene.install("orders", chart, &[]).succeeds();
@@ -199,11 +237,14 @@ fn objects_are_gone_after_a_success(scene: &Scene<'_>, after: &After<'_>) {
 
 impl Harm {
     pub(crate) fn entry(&self) -> Entry {
-        Entry { section: SECTION, name: self.name, about: self.about }
+        Entry { section: self.section, name: self.name, about: self.about }
     }
 
     fn scene<'world>(&self, world: &'world World, major: Major, watched_by: Option<&str>) -> Scene<'world> {
         let mut scene = Scene::new(world, self.name, major, watched_by);
+        if self.records_apart {
+            scene = scene.with_records_apart(watched_by);
+        }
         scene.helm.driver = self.driver;
         (self.prepare)(&scene);
         scene

@@ -11,6 +11,7 @@
 )]
 
 mod failures;
+mod flux;
 mod harms;
 mod objects;
 mod works;
@@ -106,7 +107,7 @@ fn scenarios() -> (Vec<Entry>, Vec<Run>) {
     for harm in HARMS {
         let index = entries.len();
         entries.push(harm.entry());
-        for major in Major::ALL {
+        for major in harm.helms.iter().copied() {
             runs.push(trial(harm.name, major, "without the policy", move |world, proof| {
                 proof.harm(index, major, harm.happens(world, major));
             }));
@@ -115,7 +116,7 @@ fn scenarios() -> (Vec<Entry>, Vec<Run>) {
             }));
         }
     }
-    for case in [works::CASES, objects::CASES, failures::CASES].concat() {
+    for case in [works::CASES, objects::CASES, failures::CASES, flux::CASES].concat() {
         let index = entries.len();
         entries.push(Entry { section: case.section, name: case.name, about: case.about });
         for major in case.helms.iter().copied() {

@@ -239,7 +239,7 @@ fn assert_normal(scene: &Scene<'_>) {
 }
 
 /// Waits until the Job has completed, and asserts that it is another one than before; its UID.
-fn ran(scene: &Scene<'_>, name: &str, before: Option<&str>) -> String {
+pub(crate) fn ran(scene: &Scene<'_>, name: &str, before: Option<&str>) -> String {
     let job =
         wait_for("the migration completes", || scene.find("Job", name).filter(|job| has_condition(job, "Complete")));
     let uid = uid(&job);
