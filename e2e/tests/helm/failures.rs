@@ -75,7 +75,9 @@ pub(crate) const CASES: &[Case] = &[
         about: "The same with `failurePolicy: Fail`.",
         run: |world, major| {
             let stage = Stage::new(world, major, "slow fail", slow());
-            let scene = stage.scene();
+            // Watched from the start, the namespace would not even get its default ServiceAccount.
+            let scene = Scene::new(world, &stage.name, major, None);
+            scene.is_watched_by(&stage.name);
             let before = scene.snapshot();
             let run = scene.install("orders", "stable", &[]).fails();
             assert!(run.error().contains("failed calling webhook"), "{}", run.stderr);
