@@ -134,7 +134,7 @@ impl Helm {
         run(command, &format!("helm {}", arguments.join(" ")))
     }
 
-    /// A program that reads Helm's environment, and nobody else's.
+    /// A program in Helm's environment; nothing of the caller's gets in.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = mortal(program);
         command

@@ -6,6 +6,7 @@
 //!  webhook        the annotated wasm as policy-server would serve it, registered as Kubewarden would register it
 //!  world          all of that, started once
 //!  scene          one scenario: a namespace of its own, Helm in one version, with the policy or without
+//!  suite          runs scenarios side by side
 //!  proof          what the scenarios saw, as `docs/proof.md`
 //! ```
 
@@ -23,6 +24,7 @@ pub mod helm;
 pub mod process;
 pub mod proof;
 pub mod scene;
+pub mod suite;
 pub mod tools;
 pub mod webhook;
 pub mod world;

@@ -18,6 +18,8 @@ pub struct Entry {
     pub name: &'static str,
     /// The chart and what is done with it.
     pub about: &'static str,
+    /// For a harm: what happens without the policy, and the rule that stops it.
+    pub harm: Option<(&'static str, &'static str)>,
 }
 
 /// What one scenario saw with one Helm.
@@ -88,6 +90,12 @@ impl Proof {
         let versions = Versions::read()?;
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = versions.introduction();
+        writeln!(text, "\n| the harm | without the policy | with it |\n|---|---|---|")?;
+        for entry in &self.entries {
+            if let Some((without, rule)) = entry.harm {
+                writeln!(text, "| {} | {without} | denied by `{rule}` |", entry.name)?;
+            }
+        }
         let mut section = "";
         for (index, entry) in self.entries.iter().enumerate() {
             if entry.section != section {

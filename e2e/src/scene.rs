@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, has_condition, wait_for};
 use crate::helm::{Helm, Major, Run, run};
-use crate::process::mortal;
 use crate::webhook::registration::WATCHED_BY;
 use crate::world::World;
 
@@ -113,9 +112,8 @@ impl<'world> Scene<'world> {
     }
 
     fn kubectl_with(&self, arguments: &[&str], editor: &str) -> Run {
-        let mut command = mortal(&self.world.tools.kubernetes.join("kubectl"));
+        let mut command = self.helm.command(&self.world.tools.kubernetes.join("kubectl"));
         command.args(arguments).args(["--namespace", &self.namespace]).env("KUBE_EDITOR", editor);
-        command.env("KUBECONFIG", &self.world.plane.kubeconfig).env("HOME", self.world.plane.folder());
         run(command, &format!("kubectl {}", arguments.join(" ")))
     }
 

@@ -4,7 +4,7 @@ mod lookups;
 pub(crate) mod registration;
 
 use std::collections::BTreeMap;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,7 +28,7 @@ use kube::client::Body;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use stable_hooks::cluster::ClusterView;
-use stable_hooks::engine::{EngineError, judge};
+use stable_hooks::engine::{Answer, judge};
 use stable_hooks::host::Policy;
 use tokio::sync::Semaphore;
 
@@ -93,7 +93,7 @@ pub struct Webhook {
 }
 
 struct Served {
-    policies: BTreeMap<&'static str, Policy>,
+    policies: BTreeMap<&'static str, Arc<Policy>>,
     settings: Value,
     delay: Duration,
     requests: AtomicUsize,
@@ -115,8 +115,8 @@ impl Webhook {
         let live = Arc::new(LiveCluster(view.clone()));
         let served = Served {
             policies: BTreeMap::from([
-                ("objects", policies.objects.with_cluster(live.clone())),
-                ("releases", policies.releases.with_cluster(live)),
+                ("objects", Arc::new(policies.objects.with_cluster(live.clone()))),
+                ("releases", Arc::new(policies.releases.with_cluster(live))),
             ]),
             settings: options.settings.clone(),
             delay: options.delay,
@@ -198,7 +198,7 @@ impl Webhook {
         let _guard = runtime.enter();
         let tls = runtime.block_on(RustlsConfig::from_pem(certificate.into(), key.into()))?;
         let server = axum_server::from_tcp_rustls(listener, tls)?.handle(handle.clone());
-        runtime.spawn(async move { io::Result::Ok(server.serve(app.into_make_service()).await?) });
+        runtime.spawn(server.serve(app.into_make_service()));
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(handle);
         Ok(())
     }
@@ -214,17 +214,17 @@ async fn validate(
     Route(policy): Route<String>,
     Json(review): Json<AdmissionReview>,
 ) -> Response {
-    if !served.policies.contains_key(policy.as_str()) {
+    let Some(policy) = served.policies.get(policy.as_str()).cloned() else {
         return (StatusCode::NOT_FOUND, "no such policy").into_response();
-    }
+    };
     served.requests.fetch_add(1, Ordering::Relaxed);
     tokio::time::sleep(served.delay).await;
     let Ok(_worker) = served.workers.acquire().await else {
         return (StatusCode::INTERNAL_SERVER_ERROR, "the server ends").into_response();
     };
-    let served = Arc::clone(&served);
+    let settings = served.settings.clone();
     // A policy computes and waits for its lookups, which an async task must not.
-    match tokio::task::spawn_blocking(move || served.answer(&policy, review.request)).await {
+    match tokio::task::spawn_blocking(move || answer(&policy, review.request, &settings)).await {
         Ok(response) => Json(json!({
             "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response,
         }))
@@ -233,47 +233,39 @@ async fn validate(
     }
 }
 
-impl Served {
-    fn answer(&self, policy: &str, mut request: Map<String, Value>) -> Value {
-        let uid = request.get("uid").cloned().unwrap_or_default();
-        // policy-server reads the request into a type and writes it again: what is null is left out.
-        request.retain(|_, value| !value.is_null());
-        let Some(policy) = self.policies.get(policy) else {
-            return refusal(&uid, 404, "no such policy");
-        };
-        match judge(policy, &Value::Object(request), &self.settings) {
-            Ok(answer) => respond(&uid, policy, answer),
-            Err(error) => refusal(&uid, 500, &internal_error(&error)),
-        }
+fn answer(policy: &Policy, mut request: Map<String, Value>, settings: &Value) -> Value {
+    let uid = request.get("uid").cloned().unwrap_or_default();
+    // policy-server reads the request into a type and writes it again: what is null is left out.
+    request.retain(|_, value| !value.is_null());
+    match judge(policy, &Value::Object(request), settings) {
+        Ok(answer) => respond(uid, policy, answer),
+        Err(error) => refusal(&uid, &format!("internal server error: Guest call failure: {error}")),
     }
 }
 
-fn internal_error(error: &EngineError) -> String {
-    format!("internal server error: Guest call failure: {error}")
-}
-
-fn respond(uid: &Value, policy: &Policy, answer: stable_hooks::engine::Answer) -> Value {
-    let stable_hooks::engine::Answer { response, patch } = answer;
-    let is_mutating = policy.metadata().is_some_and(|metadata| metadata.mutating);
-    if response.accepted && !patch.0.is_empty() && !is_mutating {
-        return refusal(uid, 500, "the policy attempted to mutate the request, but it is not allowed to");
+fn respond(uid: Value, policy: &Policy, answer: Answer) -> Value {
+    let Answer { response, patch } = answer;
+    let patch = Some(patch).filter(|patch| response.accepted && !patch.0.is_empty());
+    if patch.is_some() && !policy.metadata().is_some_and(|metadata| metadata.mutating) {
+        return refusal(&uid, "the policy attempted to mutate the request, but it is not allowed to");
     }
-    let mut admission = json!({"uid": uid, "allowed": response.accepted});
-    if response.accepted && !patch.0.is_empty() {
-        let patch = serde_json::to_vec(&patch).expect("a patch is JSON");
-        admission["patchType"] = json!("JSONPatch");
-        admission["patch"] = json!(BASE64_STANDARD.encode(patch));
+    let status = (response.message.is_some() || response.code.is_some())
+        .then(|| json!({"message": response.message, "code": response.code}));
+    let mut admission = json!({
+        "uid": uid, "allowed": response.accepted, "status": status,
+        "patchType": patch.as_ref().map(|_| "JSONPatch"),
+        "patch": patch.map(|patch| BASE64_STANDARD.encode(json!(patch).to_string())),
+        "auditAnnotations": response.audit_annotations, "warnings": response.warnings,
+    });
+    if let Some(fields) = admission.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
     }
-    if response.message.is_some() || response.code.is_some() {
-        admission["status"] = json!({"message": response.message, "code": response.code});
-    }
-    admission["auditAnnotations"] = json!(response.audit_annotations);
-    admission["warnings"] = json!(response.warnings);
     admission
 }
 
-fn refusal(uid: &Value, code: u16, message: &str) -> Value {
-    json!({"uid": uid, "allowed": false, "status": {"message": message, "code": code}})
+/// The policy has not judged; policy-server says so with this code.
+fn refusal(uid: &Value, message: &str) -> Value {
+    json!({"uid": uid, "allowed": false, "status": {"message": message, "code": 500}})
 }
 
 impl Drop for Webhook {

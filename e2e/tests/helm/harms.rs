@@ -11,6 +11,8 @@ pub(crate) struct Harm {
     section: &'static str,
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
+    /// What `harmed` asserts, in words.
+    without: &'static str,
     /// The rule that denies it.
     rule: &'static str,
     /// What the denial names, and where it says to mend it.
@@ -40,6 +42,7 @@ const HARM: Harm = Harm {
     section: SECTION,
     name: "",
     about: "",
+    without: "success is reported; the Job and its ServiceAccount are gone",
     rule: "release-identity-flip",
     names: &["Job", "ServiceAccount"],
     watched_by: LIVE,
@@ -80,6 +83,7 @@ pub(crate) const HARMS: &[Harm] = &[
     Harm {
         name: "A hook becomes a resource and is taken over",
         about: "`install-only-hook`: `pre-install` hooks on install, plain on upgrade; with `--take-ownership`, and another image.",
+        without: "the upgrade fails at the Job; the ServiceAccount has been taken over",
         prepare: |scene| ready(scene, "install-only-hook"),
         act: |scene| scene.upgrade("orders", "install-only-hook", &["--take-ownership", "--set", "image=orders:2"]),
         harmed: |scene, after| {
@@ -97,6 +101,7 @@ pub(crate) const HARMS: &[Harm] = &[
     Harm {
         name: "A hook that is never deleted, at the second upgrade",
         about: "`never-deleted`: hooks on install and upgrade whose delete policy is `hook-failed` alone.",
+        without: "Helm 3 fails; Helm 4 reports success, and the migration has not run",
         rule: "hook-never-deleted",
         names: &["Job", "before-hook-creation"],
         prepare: |scene| ready(scene, "never-deleted"),
@@ -118,6 +123,7 @@ pub(crate) const HARMS: &[Harm] = &[
     Harm {
         name: "A hook needs an object of its own release",
         about: "`needs-own-account`: a `pre-install` Job runs as a ServiceAccount that Helm creates after it.",
+        without: "the install runs into its timeout and fails; the Job stays behind",
         rule: "hook-missing-dependency",
         act: |scene| scene.install("orders", "needs-own-account", &["--timeout", "6s"]),
         harmed: |scene, after| {
@@ -131,6 +137,7 @@ pub(crate) const HARMS: &[Harm] = &[
     Harm {
         name: "A hook needs a hook that runs later",
         about: "`hook-order`: at equal weights Helm goes by name, so the Job waits for a ServiceAccount that comes after it.",
+        without: "the install runs into its timeout and fails",
         rule: "hook-order",
         act: |scene| scene.install("orders", "hook-order", &["--timeout", "6s"]),
         harmed: |scene, after| {
@@ -143,6 +150,7 @@ pub(crate) const HARMS: &[Harm] = &[
     Harm {
         name: "A hook takes the object of another release",
         about: "`shared-account`: the release `first` owns a ServiceAccount; `orders` renders a hook of the same name.",
+        without: "success is reported; the other release's object is another one",
         rule: "foreign-takeover",
         names: &["ServiceAccount", "first"],
         prepare: |scene| {
@@ -159,6 +167,7 @@ pub(crate) const HARMS: &[Harm] = &[
     Harm {
         name: "A plain Job gets another image",
         about: "`plain-job`, with `releases.baseline: record`. (With the live Job as baseline it is a warning.)",
+        without: "the upgrade fails halfway",
         rule: "job-template-change",
         names: &["Job", "spec.template"],
         watched_by: RECORDS,
@@ -176,6 +185,7 @@ pub(crate) const HARMS: &[Harm] = &[
     Harm {
         name: "One object is a hook and a resource",
         about: "`twice`: the upgrade renders the ServiceAccount of the release a second time, as a hook.",
+        without: "success is reported; the release's ServiceAccount is deleted and made anew",
         rule: "release-duplicate-identity",
         names: &["ServiceAccount"],
         prepare: |scene| ready(scene, "twice"),
@@ -201,6 +211,7 @@ pub(crate) const HARMS: &[Harm] = &[
     Harm {
         name: "A hook becomes a resource under Flux",
         about: "`install-only-hook`: Flux takes ownership by default, and says nothing.",
+        without: "success is reported; the hooks have silently become resources",
         prepare: |scene| flux_ready(scene, "install-only-hook"),
         act: |scene| scene.flux("upgrade", "orders", "install-only-hook", &[]),
         harmed: |scene, after| {
@@ -237,7 +248,7 @@ fn objects_are_gone_after_a_success(scene: &Scene<'_>, after: &After<'_>) {
 
 impl Harm {
     pub(crate) fn entry(&self) -> Entry {
-        Entry { section: self.section, name: self.name, about: self.about }
+        Entry { section: self.section, name: self.name, about: self.about, harm: Some((self.without, self.rule)) }
     }
 
     fn scene<'world>(&self, world: &'world World, major: Major, watched_by: Option<&str>) -> Scene<'world> {

@@ -150,7 +150,8 @@ fn flips_by_hand(world: &World, major: Major) -> Report {
     let hook = json!({"helm.sh/hook": "pre-install,pre-upgrade"});
     let create = |object| scene.cluster().create(&object);
     create(account(&scene, "hook", hook.clone()));
-    create(account(&scene, "plain", json!({})));
+    let plain = scene.file("plain", &account(&scene, "plain", json!({})));
+    let _ = scene.kubectl(&["apply", "-f", &plain]).succeeds();
     create(job(&scene, "plain", json!({})));
     scene.settle();
     let before = scene.snapshot();
@@ -201,12 +202,12 @@ fn cron_job(world: &World, major: Major) -> Report {
 
 fn owned_jobs(world: &World, major: Major) -> Report {
     let scene = scene(world, major, "owned jobs");
-    let owner = scene.cluster().create(&json!({
+    let operation = scene.cluster().create(&json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "operation", "namespace": scene.namespace},
     }));
     let mut owned = job(&scene, "nextcloud-upgrade", json!({"helm.sh/hook": "nextcloud-pre-upgrade"}));
     owned["metadata"]["ownerReferences"] = json!([{
-        "apiVersion": "v1", "kind": "ConfigMap", "name": "operation", "uid": owner["metadata"]["uid"], "controller": true,
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "operation", "uid": operation["metadata"]["uid"], "controller": true,
     }]);
     let mut spawned = job(&scene, "training-run", json!({}));
     spawned["metadata"]["labels"] = json!({"tracebloc.io/job-type": "training"});
