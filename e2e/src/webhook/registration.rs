@@ -12,30 +12,26 @@ pub(crate) const WATCHED_BY: &str = "stable-hooks-e2e/webhook";
 
 impl Webhook {
     pub(super) fn register(&self, options: &Options, authority: &str) {
-        let objects = json!([
-            {"apiGroups": ["batch"], "apiVersions": ["v1"], "resources": ["jobs"], "operations": ["CREATE", "UPDATE"]},
-            {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["serviceaccounts"], "operations": ["CREATE", "UPDATE"]},
-        ]);
-        let releases = json!([
-            {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["secrets", "configmaps"], "operations": ["CREATE"]},
-        ]);
         let bundle = BASE64_STANDARD.encode(authority);
-        self.configure("MutatingWebhookConfiguration", "objects", objects, json!({}), options, &bundle);
-        let records = json!({"matchLabels": {"owner": "helm"}});
-        self.configure("ValidatingWebhookConfiguration", "releases", releases, records, options, &bundle);
+        self.configure("objects", json!({}), options, &bundle);
+        self.configure("releases", json!({"matchLabels": {"owner": "helm"}}), options, &bundle);
         self.wait_until_asked();
     }
 
-    fn configure(&self, kind: &str, policy: &str, rules: Value, records: Value, options: &Options, bundle: &str) {
+    /// Makes the configuration that the module's metadata asks for.
+    fn configure(&self, policy: &str, object_selector: Value, options: &Options, bundle: &str) {
+        let metadata = self.served.policies.get(policy).and_then(|policy| policy.metadata());
+        let metadata = metadata.expect("the module is annotated");
+        let kind = if metadata.mutating { "MutatingWebhookConfiguration" } else { "ValidatingWebhookConfiguration" };
         self.cluster.create(&json!({
             "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
             "metadata": {"name": format!("{policy}-{}", self.name)},
             "webhooks": [{
                 "name": format!("clusterwide-stable-hooks-{policy}.kubewarden.admission"),
                 "clientConfig": {"url": self.url(policy), "caBundle": bundle},
-                "rules": rules,
+                "rules": metadata.rules,
                 "namespaceSelector": {"matchLabels": {WATCHED_BY: self.name}},
-                "objectSelector": records,
+                "objectSelector": object_selector,
                 "failurePolicy": options.failure_policy,
                 "matchPolicy": "Equivalent",
                 "sideEffects": "None",
