@@ -44,9 +44,8 @@ impl Cluster {
     }
 
     pub(crate) fn is_ready(&self) -> bool {
-        self.runtime.block_on(self.client.apiserver_version()).is_ok()
-            && self.find("Namespace", "", "default").is_some()
-            && self.find("ClusterRole", "", "cluster-admin").is_some()
+        let found = self.try_find("v1", "Namespace", "", "default");
+        found.is_ok_and(|namespace| namespace.is_some())
     }
 
     pub(crate) fn has_ready_node(&self) -> bool {
@@ -56,7 +55,8 @@ impl Cluster {
     /// One object, if it is there.
     #[must_use]
     pub fn find(&self, kind: &str, namespace: &str, name: &str) -> Option<Value> {
-        self.try_find(api_version(kind), kind, namespace, name).ok().flatten()
+        let found = self.try_find(api_version(kind), kind, namespace, name);
+        found.unwrap_or_else(|error| panic!("cannot get {kind} {namespace}/{name}: {error}"))
     }
 
     /// One object, if it is there and may be seen.
@@ -69,7 +69,8 @@ impl Cluster {
     #[must_use]
     pub fn list(&self, kind: &str, namespace: &str) -> Vec<Value> {
         let list = self.runtime.block_on(self.api(api_version(kind), kind, namespace).list(&ListParams::default()));
-        list.map(|list| list.items.into_iter().map(to_value).collect()).unwrap_or_default()
+        let list = list.unwrap_or_else(|error| panic!("cannot list {kind} of {namespace}: {error}"));
+        list.items.into_iter().map(to_value).collect()
     }
 
     pub fn create(&self, object: &Value) -> Value {

@@ -90,7 +90,8 @@ impl<'world> Scene<'world> {
         run(command, format!("flux {verb} {release} {chart} {}", set.join(" ")).trim_end())
     }
 
-    fn operate(&self, verb: &str, release: &str, chart: &str, more: &[&str]) -> Run {
+    #[must_use]
+    pub fn operate(&self, verb: &str, release: &str, chart: &str, more: &[&str]) -> Run {
         let path = chart_folder(chart);
         let path = path.to_string_lossy();
         let mut arguments = vec![verb, release, &path];

@@ -284,32 +284,33 @@ fn noise(length: usize) -> Vec<u8> {
 fn twenty_at_once(world: &World, major: Major) -> Report {
     let scene = Scene::new(world, "twenty at once", major, Some(LIVE));
     let names: Vec<_> = (0..10).map(|number| (format!("flips-{number}"), format!("stable-{number}"))).collect();
-    let at_once = |operations: Vec<Box<dyn Fn() -> Run + Send + '_>>| -> Vec<Run> {
+    let at_once = |operations: Vec<(&'static str, &str, &'static str)>| -> Vec<Run> {
+        let run = |(verb, release, chart)| scene.operate(verb, release, chart, &[]);
         thread::scope(|scope| {
-            let running: Vec<_> = operations.into_iter().map(|operation| scope.spawn(operation)).collect();
+            let running: Vec<_> = operations.into_iter().map(|operation| scope.spawn(move || run(operation))).collect();
             running.into_iter().map(|operation| operation.join().expect("the operation ends")).collect()
         })
     };
-    let installs = names.iter().map(|(flips, _)| -> Box<dyn Fn() -> Run + Send + '_> {
-        Box::new(|| scene.install(flips, "upgrade-only-hook", &[]))
-    });
-    for run in at_once(installs.collect()) {
+    for run in at_once(names.iter().map(|(flips, _)| ("install", flips.as_str(), "upgrade-only-hook")).collect()) {
         let _ = run.succeeds();
     }
     scene.settle();
-    let operations = names.iter().flat_map(|(flips, stable)| -> [Box<dyn Fn() -> Run + Send + '_>; 2] {
-        [Box::new(|| scene.upgrade(flips, "upgrade-only-hook", &[])), Box::new(|| scene.install(stable, "stable", &[]))]
-    });
-    for run in at_once(operations.collect()) {
-        if run.command.contains("stable") {
-            let _ = run.succeeds();
-        } else {
+    let (flips, stables): (Vec<_>, Vec<_>) = names
+        .iter()
+        .map(|(flips, stable)| {
+            (("upgrade", flips.as_str(), "upgrade-only-hook"), ("install", stable.as_str(), "stable"))
+        })
+        .unzip();
+    for run in at_once([flips, stables].concat()) {
+        if run.command.contains("upgrade-only-hook") {
             let run = run.fails();
             assert!(
                 run.denial().is_some_and(|denial| denial.contains("(rule release-identity-flip)")),
                 "{}",
                 run.stderr
             );
+        } else {
+            let _ = run.succeeds();
         }
     }
     report(&scene, "The ten flips are denied, the ten installs succeed.", &[])
