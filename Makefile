@@ -1,6 +1,6 @@
 # Verbs only; CI calls the same ones. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup try test test-wasm lint docs e2e bench ci
+.PHONY: help setup try test test-wasm lint docs e2e e2e-kwctl bench ci
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stable-hooks
 SOURCES := Cargo.toml Cargo.lock policy/Cargo.toml policy/wasm-cargo $(shell find policy/src -name '*.rs')
@@ -22,7 +22,7 @@ try: annotated-policy.wasm ## watch the wasm judge requests that a real API serv
 	cargo run -q -- review --policy annotated-policy.wasm --settings examples/settings.yaml examples/*.json || [ $$? = 1 ]
 
 test: annotated-policy.wasm annotated-releases-policy.wasm test-wasm ## every test
-	cargo test --workspace
+	cargo test --workspace --exclude stable-hooks-e2e
 
 test-wasm: ## the core's tests as wasm in Node
 ifneq ($(shell command -v node),)
@@ -64,10 +64,13 @@ annotated-policy.wasm annotated-releases-policy.wasm: policy.wasm
 docs: annotated-policy.wasm ## rewrite what is generated from the code
 	BLESS=1 cargo test -q --test it -- docs fuel
 
-e2e: annotated-policy.wasm ## the annotated wasm under the real kwctl
+e2e: annotated-policy.wasm annotated-releases-policy.wasm ## real API server, real Helm, without and with the policy
+	cargo test -q -p stable-hooks-e2e --test helm
+
+e2e-kwctl: annotated-policy.wasm ## the annotated wasm under the real kwctl
 	bats e2e
 
 bench: annotated-policy.wasm yardstick.wasm ## costs in wasmtime fuel, bytes and ratios
 	cargo bench
 
-ci: lint test ## what CI runs
+ci: lint test e2e ## what CI runs

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The annotated wasm under the real kwctl; run by `make e2e`, which wants bats, jq and kwctl on the PATH.
+# The annotated wasm under the real kwctl; run by `make e2e-kwctl`, which wants bats, jq and kwctl on the PATH.
 
 bats_require_minimum_version 1.5.0
 

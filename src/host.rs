@@ -35,9 +35,25 @@ pub struct Policy {
     timeout: Duration,
 }
 
+/// What answers a policy's questions about the cluster: a file, or an API server.
+pub trait KubernetesCapability: Send + Sync {
+    /// Answers the host call `kubewarden/kubernetes/<operation>` of a policy that may see `granted`.
+    ///
+    /// # Errors
+    ///
+    /// The text that Kubewarden would hand to the policy.
+    fn answer(&self, operation: &str, payload: &[u8], granted: &[ContextAwareResource]) -> Result<Vec<u8>, String>;
+}
+
+impl KubernetesCapability for ClusterView {
+    fn answer(&self, operation: &str, payload: &[u8], granted: &[ContextAwareResource]) -> Result<Vec<u8>, String> {
+        self.answer(operation, payload, granted)
+    }
+}
+
 /// What a call may ask about the cluster.
 struct Lookups {
-    cluster: Arc<ClusterView>,
+    cluster: Arc<dyn KubernetesCapability>,
     granted: Vec<ContextAwareResource>,
 }
 
@@ -109,7 +125,7 @@ impl Policy {
 
     /// The same policy before another view of the cluster; nothing is compiled again.
     #[must_use]
-    pub fn with_cluster(&self, cluster: Arc<ClusterView>) -> Self {
+    pub fn with_cluster(&self, cluster: Arc<dyn KubernetesCapability>) -> Self {
         let lookups = Arc::new(Lookups { cluster, granted: self.lookups.granted.clone() });
         let (compiled, metadata) = (self.compiled.clone(), self.metadata.clone());
         Self { compiled, metadata, lookups, timeout: self.timeout }

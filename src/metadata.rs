@@ -16,6 +16,9 @@ const SECTION: &str = "io.kubewarden.metadata";
 pub struct Metadata {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol_version: Option<String>,
+    /// What the API server asks the policy about, as a webhook configuration says it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Value>,
     pub mutating: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution_mode: Option<String>,

@@ -124,7 +124,7 @@ fn response(request: Request, verdict: Verdict) -> Response {
     let is_worth_a_line = !warnings.is_empty() || verdict.decision != Decision::Allow;
     warnings.extend(verdict.baseline.filter(|_| is_worth_a_line).map(|baseline| compared_with(&baseline)));
     let message = match &verdict.decision {
-        Decision::Deny(denial) => Some(lines(denial.findings().map(Finding::to_string))),
+        Decision::Deny(denial) => Some(lines(denial.findings().map(|finding| wrapped(&finding.to_string())))),
         Decision::Refuse(reason) => Some(reason.clone()),
         // The audit report shows a message even where the object passes, and no warnings.
         Decision::Allow | Decision::Normalize(_) if is_audit && !warnings.is_empty() => {
@@ -160,6 +160,29 @@ fn audit_annotations(verdict: &Verdict) -> Option<BTreeMap<&'static str, String>
     let found = [(BASELINE_ANNOTATION, verdict.baseline.clone()), (FINDINGS_ANNOTATION, json)];
     let found: BTreeMap<_, _> = found.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
     (!found.is_empty()).then_some(found)
+}
+
+/// Helm prints a denial as it is, in whatever terminal there is: at most 98 columns, unless a word is longer.
+fn wrapped(text: &str) -> String {
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        // An indented line is a command or a setting, to be copied whole.
+        if line.starts_with(' ') {
+            lines.push(line.to_owned());
+            continue;
+        }
+        let mut current = String::new();
+        for word in line.split(' ') {
+            if !current.is_empty() && current.chars().count() + 1 + word.chars().count() > 98 {
+                lines.push(std::mem::take(&mut current));
+            } else if !current.is_empty() {
+                current.push(' ');
+            }
+            current.push_str(word);
+        }
+        lines.push(current);
+    }
+    lines.join("\n")
 }
 
 fn lines(texts: impl Iterator<Item = String>) -> String {

@@ -32,6 +32,9 @@ fn what_is_annotated_is_read_back() {
     let metadata = read(&annotate(&wasm("(module)"), &complete()).unwrap()).unwrap();
     let expected = Metadata {
         protocol_version: Some("v1".to_owned()),
+        rules: vec![
+            json!({"apiGroups": ["batch"], "apiVersions": ["v1"], "resources": ["jobs"], "operations": ["CREATE"]}),
+        ],
         mutating: true,
         execution_mode: Some("kubewarden-wapc".to_owned()),
         context_aware_resources: vec![ContextAwareResource { api_version: "v1".to_owned(), kind: "Secret".to_owned() }],

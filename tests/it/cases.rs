@@ -86,7 +86,8 @@ impl Expectation {
         };
         let findings = reported(answer);
         let warnings = response.warnings.as_deref().unwrap_or_default();
-        let texts = format!("{}\n{}", response.message.as_deref().unwrap_or_default(), warnings.join("\n"));
+        let texts =
+            in_one_line(&format!("{}\n{}", response.message.as_deref().unwrap_or_default(), warnings.join("\n")));
         let warned = findings.iter().filter(|finding| finding.ends_with(" warn")).count();
         let annotations =
             response.mutated_object.as_ref().and_then(|object| object["metadata"]["annotations"].as_object());
@@ -124,6 +125,11 @@ impl Expectation {
         };
         if fits { Ok(()) } else { Err(format!("the file's name does not fit its verdict {}", self.verdict)) }
     }
+}
+
+/// A denial is wrapped, wherever its words end.
+pub(crate) fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// "<rule> <level>" of every finding, in order.

@@ -21,5 +21,6 @@ mod host;
 mod house;
 mod properties;
 mod release_cases;
+mod release_records;
 mod releases;
 mod rules;

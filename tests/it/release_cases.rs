@@ -13,6 +13,7 @@ use stable_hooks::cluster::ClusterView;
 use stable_hooks::engine::Answer;
 use stable_hooks::input::value;
 
+use crate::cases::in_one_line;
 use crate::engines::{ask_with, cluster, files, relative, root};
 use crate::releases::render::{Revision, creation};
 use crate::releases::{notes, reported};
@@ -128,7 +129,7 @@ impl Expectation {
         };
         let notes = notes(answer);
         let warnings = response.warnings.iter().flatten().cloned().collect::<Vec<_>>().join("\n");
-        let texts = format!("{}\n{warnings}", response.message.as_deref().unwrap_or_default());
+        let texts = in_one_line(&format!("{}\n{warnings}", response.message.as_deref().unwrap_or_default()));
         let sorted = |findings: &[String]| {
             let mut findings = findings.to_vec();
             findings.sort();

@@ -128,6 +128,10 @@ fn unpack(packed: Vec<u8>, limit: usize) -> Result<Record, DecodeError> {
     if json.len() > limit {
         return Err(DecodeError::TooLarge { limit });
     }
+    // serde would read a list as the fields in their order.
+    if json.trim_ascii_start().starts_with(b"[") {
+        return Err(DecodeError::NotARelease);
+    }
     let raw: Option<Raw> = serde_json::from_slice(&json).map_err(|error| match error.classify() {
         Category::Eof => DecodeError::JsonCutOff,
         Category::Data => DecodeError::NotARelease,

@@ -1,0 +1,174 @@
+//! Helm, as somebody runs it at a prompt.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::process::mortal;
+use crate::tools::Tools;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Major {
+    Three,
+    Four,
+}
+
+impl Major {
+    pub const ALL: [Self; 2] = [Self::Three, Self::Four];
+
+    #[must_use]
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Three => 3,
+            Self::Four => 4,
+        }
+    }
+
+    /// The flag that undoes a failed operation.
+    #[must_use]
+    pub fn rollback_on_failure(self) -> &'static str {
+        match self {
+            Self::Three => "--atomic",
+            Self::Four => "--rollback-on-failure",
+        }
+    }
+
+    pub(crate) fn program(self, tools: &Tools) -> PathBuf {
+        match self {
+            Self::Three => tools.helm3.join("helm"),
+            Self::Four => tools.helm4.join("helm"),
+        }
+    }
+}
+
+/// What a command said.
+#[derive(Debug, Clone)]
+pub struct Run {
+    pub command: String,
+    pub success: bool,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Run {
+    #[must_use]
+    #[track_caller]
+    pub fn succeeds(self) -> Self {
+        assert!(self.success, "`{}` failed:\n{}", self.command, self.stderr);
+        self
+    }
+
+    #[must_use]
+    #[track_caller]
+    pub fn fails(self) -> Self {
+        assert!(!self.success, "`{}` succeeded:\n{}{}", self.command, self.stdout, self.stderr);
+        self
+    }
+
+    /// The error, without the warnings before it.
+    #[must_use]
+    pub fn error(&self) -> &str {
+        let start = self.stderr.find("Error: ").or_else(|| self.stderr.find("error: ")).unwrap_or_default();
+        self.stderr.split_at(start).1.trim_end()
+    }
+
+    /// What the policy said when it denied, without what Helm and the API server put before it.
+    #[must_use]
+    pub fn denial(&self) -> Option<&str> {
+        self.error().split_once("denied the request: ").map(|(_, denial)| denial)
+    }
+
+    /// The policy's warnings, each once, without what the client puts around them.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for line in self.stderr.lines() {
+            if let Some(warning) = warning(line)
+                && !warnings.contains(&warning)
+            {
+                warnings.push(warning);
+            }
+        }
+        warnings
+    }
+}
+
+/// Helm 3 logs as klog does, Helm 4 as slog does, and kubectl in plain words.
+fn warning(line: &str) -> Option<String> {
+    if let Some((_, message)) = line.split_once("warnings.go:").and_then(|(_, rest)| rest.split_once("] ")) {
+        let message = message.trim_matches('"').replace("\\\"", "\"");
+        return Some(message.trim_start_matches("Warning: ").to_owned());
+    }
+    line.strip_prefix("Warning: ").map(str::to_owned)
+}
+
+/// One Helm in one namespace.
+#[derive(Clone)]
+pub struct Helm {
+    pub major: Major,
+    program: PathBuf,
+    kubeconfig: PathBuf,
+    home: PathBuf,
+    pub(crate) namespace: String,
+    /// Where the records are: `secret` or `configmap`.
+    pub driver: &'static str,
+}
+
+impl Helm {
+    pub(crate) fn new(major: Major, tools: &Tools, kubeconfig: &Path, folder: &Path, namespace: &str) -> Self {
+        Self {
+            major,
+            program: major.program(tools),
+            kubeconfig: kubeconfig.to_owned(),
+            home: folder.join("helm"),
+            namespace: namespace.to_owned(),
+            driver: "secret",
+        }
+    }
+
+    #[must_use]
+    pub fn run(&self, arguments: &[&str]) -> Run {
+        let mut command = self.command(&self.program);
+        command.args(arguments).args(["--namespace", &self.namespace]);
+        run(command, &format!("helm {}", arguments.join(" ")))
+    }
+
+    /// A program in Helm's environment; nothing of the caller's gets in.
+    pub(crate) fn command(&self, program: &Path) -> Command {
+        let mut command = mortal(program);
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", &self.home)
+            .env("KUBECONFIG", &self.kubeconfig)
+            .env("HELM_DRIVER", self.driver);
+        command
+    }
+
+    /// Each revision with its status, the oldest first.
+    #[must_use]
+    pub fn history(&self, release: &str) -> Vec<(u64, String)> {
+        let run = self.run(&["history", release, "-o", "json"]);
+        if !run.success && run.stderr.contains("release: not found") {
+            return Vec::new();
+        }
+        let history: Value = serde_json::from_str(&run.succeeds().stdout).expect("Helm's history is JSON");
+        let revision = |entry: &Value| {
+            let status = entry.get("status").and_then(Value::as_str).unwrap_or_default().to_owned();
+            (entry.get("revision").and_then(Value::as_u64).unwrap_or_default(), status)
+        };
+        history.as_array().into_iter().flatten().map(revision).collect()
+    }
+}
+
+/// Runs a command to its end.
+pub(crate) fn run(mut command: Command, shown: &str) -> Run {
+    let output = command.output().unwrap_or_else(|error| panic!("cannot run `{shown}`: {error}"));
+    Run {
+        command: shown.to_owned(),
+        success: output.status.success(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}

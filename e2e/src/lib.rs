@@ -1,0 +1,30 @@
+//! The harness of the end-to-end tests: a real control plane, real Helm, and the policy behind a real webhook.
+//!
+//! ```text
+//!  tools          Go programs at pinned versions, built once (`e2e/tools/build`)
+//!  control_plane  etcd, API server, controller manager, scheduler, KWOK in the kubelet's place
+//!  webhook        the annotated wasm as policy-server would serve it, registered as Kubewarden would register it
+//!  world          all of that, started once
+//!  scene          one scenario: a namespace of its own, Helm in one version, with the policy or without
+//!  suite          runs scenarios side by side
+//!  proof          what the scenarios saw, as `docs/proof.md`
+//! ```
+
+#![expect(
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    clippy::panic,
+    reason = "a scenario fails by panicking; what has to be started says in an error why it cannot"
+)]
+
+mod certificates;
+pub mod cluster;
+pub mod control_plane;
+pub mod helm;
+pub mod process;
+pub mod proof;
+pub mod scene;
+pub mod suite;
+pub mod tools;
+pub mod webhook;
+pub mod world;

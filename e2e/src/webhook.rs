@@ -1,0 +1,275 @@
+//! The policy behind HTTPS, with policy-server's semantics, registered as Kubewarden would register it.
+
+mod lookups;
+pub(crate) mod registration;
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use axum::extract::{DefaultBodyLimit, Path as Route, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{Request, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use axum::{Json, Router};
+use axum_server::Handle;
+use axum_server::tls_rustls::RustlsConfig;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use kube::Client;
+use kube::client::Body;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use stable_hooks::cluster::ClusterView;
+use stable_hooks::engine::{Answer, judge};
+use stable_hooks::host::Policy;
+use tokio::sync::Semaphore;
+
+use crate::certificates::{Authority, Identity};
+use crate::cluster::Cluster;
+use lookups::LiveCluster;
+
+/// policy-server's limit.
+const MOST_BYTES: usize = 2 * 1024 * 1024;
+
+/// policy-server's limit is 2 seconds by default; a busy machine must not fail a test.
+const TIMEOUT: Duration = Duration::from_secs(8);
+
+/// The two annotated modules, compiled once.
+pub struct Policies {
+    objects: Policy,
+    releases: Policy,
+}
+
+impl Policies {
+    /// Loads what `make annotated-policy.wasm annotated-releases-policy.wasm` has built.
+    pub fn load() -> Result<Self> {
+        let load = |name: &str| {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
+            Policy::load(&path, Arc::new(ClusterView::default()), TIMEOUT).with_context(|| format!("make {name}"))
+        };
+        // Side by side, because compiling takes most of the start.
+        thread::scope(|scope| {
+            let objects = scope.spawn(|| load("annotated-policy.wasm"));
+            let releases = load("annotated-releases-policy.wasm")?;
+            Ok(Self { objects: objects.join().map_err(|_| anyhow!("compiling the policy panicked"))??, releases })
+        })
+    }
+}
+
+/// How a webhook is set up; the default is Kubewarden's.
+pub struct Options {
+    /// The policy's own settings, for both modules.
+    pub settings: Value,
+    pub failure_policy: &'static str,
+    /// How long the API server waits.
+    pub timeout_seconds: u8,
+    /// Each answer is held back for so long.
+    pub delay: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { settings: json!({}), failure_policy: "Fail", timeout_seconds: 10, delay: Duration::ZERO }
+    }
+}
+
+/// A server and its two webhook configurations, for the namespaces that carry its name as a label.
+pub struct Webhook {
+    name: String,
+    address: SocketAddr,
+    identity: Identity,
+    served: Arc<Served>,
+    cluster: Cluster,
+    /// `None` while it is stopped.
+    running: Mutex<Option<Handle<SocketAddr>>>,
+}
+
+struct Served {
+    policies: BTreeMap<&'static str, Arc<Policy>>,
+    settings: Value,
+    delay: Duration,
+    requests: AtomicUsize,
+    /// As many policies run at once as there are cores, as in policy-server; a policy that waits is not on the clock.
+    workers: Semaphore,
+}
+
+impl Webhook {
+    /// Starts a server and registers it. It looks the cluster up as `view` sees it.
+    pub(crate) fn start(
+        name: &str,
+        policies: &Policies,
+        options: &Options,
+        authority: &Authority,
+        cluster: &Cluster,
+        view: &Cluster,
+    ) -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").context("no free port for the webhook")?;
+        let live = Arc::new(LiveCluster(view.clone()));
+        let served = Served {
+            policies: BTreeMap::from([
+                ("objects", Arc::new(policies.objects.with_cluster(live.clone()))),
+                ("releases", Arc::new(policies.releases.with_cluster(live))),
+            ]),
+            settings: options.settings.clone(),
+            delay: options.delay,
+            requests: AtomicUsize::new(0),
+            workers: Semaphore::new(thread::available_parallelism()?.get()),
+        };
+        let webhook = Self {
+            name: name.to_owned(),
+            address: listener.local_addr()?,
+            identity: authority.server()?,
+            served: Arc::new(served),
+            cluster: cluster.clone(),
+            running: Mutex::new(None),
+        };
+        webhook.serve(listener)?;
+        webhook.register(options, &authority.certificate);
+        Ok(webhook)
+    }
+
+    /// Closes all connections at once, as if the process had been killed.
+    pub fn kill(&self) {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(handle) = running {
+            handle.shutdown();
+        }
+    }
+
+    /// Comes back at the same address.
+    pub fn come_back(&self) {
+        let listener = crate::cluster::wait_for("the webhook's port", || TcpListener::bind(self.address).ok());
+        self.serve(listener).expect("the webhook starts again");
+    }
+
+    /// How many requests have arrived.
+    #[must_use]
+    pub fn requests(&self) -> usize {
+        self.served.requests.load(Ordering::Relaxed)
+    }
+
+    /// Posts a body as it is; the HTTP status and the answer.
+    #[must_use]
+    pub fn post(&self, policy: &str, content_type: &str, body: &[u8]) -> (u16, String) {
+        let address = format!("https://{}", self.address).parse().expect("a URL");
+        let mut config = kube::Config::new(address);
+        // It is our own; whether the API server trusts it every other scenario shows.
+        config.accept_invalid_certs = true;
+        let request = Request::post(format!("/validate/{policy}"))
+            .header(CONTENT_TYPE, content_type)
+            .body(Body::from(body.to_vec()))
+            .expect("a request");
+        let (status, answer) = self.cluster.runtime().block_on(async {
+            let client = Client::try_from(config).expect("a client");
+            let response = client.send(request).await.expect("the webhook answers");
+            let status = response.status().as_u16();
+            (status, response.into_body().collect_bytes().await.expect("the webhook answers"))
+        });
+        (status, String::from_utf8_lossy(&answer).into_owned())
+    }
+
+    /// Bytes that are neither TLS nor HTTP.
+    pub fn send_no_http(&self) {
+        let mut stream = TcpStream::connect(self.address).expect("the webhook listens");
+        stream.write_all(b"garbage\r\n\r\n").expect("the webhook reads");
+    }
+
+    fn url(&self, policy: &str) -> String {
+        format!("https://{}/validate/{policy}", self.address)
+    }
+
+    fn serve(&self, listener: TcpListener) -> Result<()> {
+        listener.set_nonblocking(true)?;
+        let (certificate, key) = (self.identity.certificate.clone(), self.identity.key.clone());
+        let handle = Handle::new();
+        let app = Router::new()
+            .route("/validate/{policy}", post(validate))
+            .layer(DefaultBodyLimit::max(MOST_BYTES))
+            .with_state(Arc::clone(&self.served));
+        let runtime = self.cluster.runtime();
+        let _guard = runtime.enter();
+        let tls = runtime.block_on(RustlsConfig::from_pem(certificate.into(), key.into()))?;
+        let server = axum_server::from_tcp_rustls(listener, tls)?.handle(handle.clone());
+        runtime.spawn(server.serve(app.into_make_service()));
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(handle);
+        Ok(())
+    }
+}
+
+#[derive(Deserialize)]
+struct AdmissionReview {
+    request: Map<String, Value>,
+}
+
+async fn validate(
+    State(served): State<Arc<Served>>,
+    Route(policy): Route<String>,
+    Json(review): Json<AdmissionReview>,
+) -> Response {
+    let Some(policy) = served.policies.get(policy.as_str()).cloned() else {
+        return (StatusCode::NOT_FOUND, "no such policy").into_response();
+    };
+    served.requests.fetch_add(1, Ordering::Relaxed);
+    tokio::time::sleep(served.delay).await;
+    let Ok(_worker) = served.workers.acquire().await else {
+        return (StatusCode::INTERNAL_SERVER_ERROR, "the server ends").into_response();
+    };
+    let settings = served.settings.clone();
+    // A policy computes and waits for its lookups, which an async task must not.
+    match tokio::task::spawn_blocking(move || answer(&policy, review.request, &settings)).await {
+        Ok(response) => Json(json!({
+            "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response,
+        }))
+        .into_response(),
+        Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, "the policy could not be asked").into_response(),
+    }
+}
+
+fn answer(policy: &Policy, mut request: Map<String, Value>, settings: &Value) -> Value {
+    let uid = request.get("uid").cloned().unwrap_or_default();
+    // policy-server reads the request into a type and writes it again: what is null is left out.
+    request.retain(|_, value| !value.is_null());
+    match judge(policy, &Value::Object(request), settings) {
+        Ok(answer) => respond(uid, policy, answer),
+        Err(error) => refusal(&uid, &format!("internal server error: Guest call failure: {error}")),
+    }
+}
+
+fn respond(uid: Value, policy: &Policy, answer: Answer) -> Value {
+    let Answer { response, patch } = answer;
+    let patch = Some(patch).filter(|patch| response.accepted && !patch.0.is_empty());
+    if patch.is_some() && !policy.metadata().is_some_and(|metadata| metadata.mutating) {
+        return refusal(&uid, "the policy attempted to mutate the request, but it is not allowed to");
+    }
+    let status = (response.message.is_some() || response.code.is_some())
+        .then(|| json!({"message": response.message, "code": response.code}));
+    let mut admission = json!({
+        "uid": uid, "allowed": response.accepted, "status": status,
+        "patchType": patch.as_ref().map(|_| "JSONPatch"),
+        "patch": patch.map(|patch| BASE64_STANDARD.encode(json!(patch).to_string())),
+        "auditAnnotations": response.audit_annotations, "warnings": response.warnings,
+    });
+    if let Some(fields) = admission.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+    }
+    admission
+}
+
+/// The policy has not judged; policy-server says so with this code.
+fn refusal(uid: &Value, message: &str) -> Value {
+    json!({"uid": uid, "allowed": false, "status": {"message": message, "code": 500}})
+}
+
+impl Drop for Webhook {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
