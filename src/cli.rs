@@ -1,6 +1,7 @@
 //! Arguments, resolved once, and the exit code: 0 nothing denied, 1 something denied, 2 could not judge.
 
 mod explain;
+mod fix;
 mod release;
 mod review;
 mod run;
@@ -32,6 +33,7 @@ struct Cli {
 enum Verb {
     Review(review::Arguments),
     Release(release::Arguments),
+    Fix(fix::Arguments),
     Explain(explain::Arguments),
 }
 
@@ -172,6 +174,7 @@ pub fn main() -> ExitCode {
     let result = match Cli::parse().verb {
         Verb::Review(arguments) => review::run(&arguments),
         Verb::Release(arguments) => release::run(&arguments),
+        Verb::Fix(arguments) => fix::run(&arguments),
         Verb::Explain(arguments) => explain::run(&arguments),
     };
     match result {

@@ -15,6 +15,7 @@ mod cli_release;
 mod corpus;
 mod docs;
 mod engines;
+mod fix;
 mod fuel;
 mod guests;
 mod host;
