@@ -30,7 +30,9 @@ impl Json {
 
     pub(super) fn next<R: BufRead>(&mut self, lines: &mut Lines<R>) -> Option<Result<Located, InputError>> {
         loop {
-            self.step(|cursor| cursor.skip_blank());
+            self.step(|cursor| {
+                cursor.skip_blank();
+            });
             let left = self.text.bytes.len() - self.used;
             let may_begin = lines.peek().map(|line| line.starts_with(b"{"));
             if left == 0 && may_begin.is_none() {
