@@ -51,7 +51,9 @@ mod tests {
         let empty = json!({"a": {"text": "\"results\": []", "results": [], "z": 1}});
         let mut out = Vec::new();
         let mut results = Results::begin(&mut out, &empty).unwrap();
-        items.iter().for_each(|item| results.push(&mut out, item).unwrap());
+        for item in items {
+            results.push(&mut out, item).unwrap();
+        }
         results.end(&mut out, &empty).unwrap();
         String::from_utf8(out).unwrap()
     }

@@ -1,11 +1,17 @@
 //! What a request costs: deterministic counts, and times only as ratios to plain JSON parsing in the same run.
 
-#![expect(clippy::print_stdout, clippy::expect_used, reason = "a benchmark prints, and stops where it cannot measure")]
+#![expect(
+    clippy::print_stdout,
+    clippy::expect_used,
+    clippy::cast_precision_loss,
+    reason = "a benchmark prints, and stops where it cannot measure"
+)]
 
 #[path = "../canonical.rs"]
 mod canonical;
 #[path = "../it/fuel/meter.rs"]
 mod meter;
+mod stream;
 
 use std::fs;
 use std::hint::black_box;
@@ -36,7 +42,8 @@ fn main() {
     println!(
         "native/parse, wasm/parse: time relative to parsing the payload natively into a JSON tree, best of {ROUNDS};"
     );
-    println!("wasm: a fresh instance for each request, as policy-server does");
+    println!("wasm: a fresh instance for each request, as policy-server does\n");
+    stream::measure();
 }
 
 /// The quickest of many runs: the one that was disturbed least.
