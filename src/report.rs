@@ -68,7 +68,7 @@ pub(crate) struct Summary {
 }
 
 /// Where something is written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub(crate) file: String,
     /// From 1.
@@ -104,7 +104,7 @@ pub(crate) struct ObjectRef {
     pub(crate) name: String,
 }
 
-/// A finding as the policy reports it.
+/// A finding as the policy reports it, and where in a chart it comes from.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Finding {
     /// Empty where something could not be judged.
@@ -115,7 +115,7 @@ pub(crate) struct Finding {
     message: String,
     help: String,
     /// In the chart, where that is known.
-    #[serde(skip)]
+    #[serde(default)]
     template: Option<Place>,
 }
 
@@ -156,10 +156,10 @@ impl Judged {
         Self { source, place, operation, object, verdict, findings, patch: answer.patch }
     }
 
-    /// Says of each finding in which template its object is written.
-    pub(crate) fn in_templates(mut self, template_of: impl Fn(&ObjectRef) -> Option<Place>) -> Self {
+    /// Says of each finding in which template its object's field is written.
+    pub(crate) fn in_templates(mut self, template_of: impl Fn(&ObjectRef, &str) -> Option<Place>) -> Self {
         for finding in &mut self.findings {
-            finding.template = template_of(&finding.object);
+            finding.template = template_of(&finding.object, &finding.path);
         }
         self
     }

@@ -80,11 +80,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         let cluster = judge.cluster.with_records(baseline.map(StoredRecord::as_baseline));
         let engine = judge.engine.with_cluster(Arc::new(cluster));
         let settings = settings_for(record, baseline, &judge.settings);
-        let templates = LazyCell::new(|| record.templates(&settings));
-        let template_of = |object: &ObjectRef| Some(Place { file: templates.get(object)?.clone(), line: None });
-        let (source, place) = (source.clone(), place.clone());
-        let asked = Asked { source, place, request: record.request(), template_of: &template_of };
-        run.judge(engine.as_ref(), &settings, asked);
+        let asked = Asked { source: source.clone(), place: place.clone(), request: record.request() };
+        if let Some(judged) = run.judged(engine.as_ref(), &settings, asked) {
+            let templates = LazyCell::new(|| record.templates(&settings));
+            let template_of =
+                |object: &ObjectRef, _: &str| Some(Place { file: templates.get(object)?.clone(), line: None });
+            run.push(&judged.in_templates(template_of));
+        }
     }
     run.finish(arguments.fail_on)
 }

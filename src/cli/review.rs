@@ -48,7 +48,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 let Document { line, content, .. } = document;
                 let place = Place { file: file.clone(), line: Some(line) };
                 let request = request_of(content, arguments.audit);
-                let asked = Asked { source, place, request, template_of: &|_| None };
+                let asked = Asked { source, place, request };
                 run.judge(judge.engine.as_ref(), &judge.settings, asked);
             }),
             Err(Failure(reason)) => run.cannot_judge(&reason),

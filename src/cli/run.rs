@@ -11,7 +11,7 @@ use super::progress::Progress;
 use super::{FailOn, Failure, Outcome, OutputArguments, complain, written};
 use crate::engine::{Engine, judge};
 use crate::input::{Content, Document, read_documents};
-use crate::report::{Judged, ObjectRef, Place, Summary, Writer};
+use crate::report::{Judged, Place, Summary, Writer};
 
 /// One run: each result is written as soon as it is there, and only counted after that.
 pub(super) struct Run {
@@ -24,14 +24,12 @@ pub(super) struct Run {
 }
 
 /// One request, and where it comes from.
-pub(super) struct Asked<'a> {
+pub(super) struct Asked {
     /// As the report names it.
     pub(super) source: String,
     /// As an error names it.
     pub(super) place: Place,
     pub(super) request: Value,
-    /// Where the chart has an object that a finding is about.
-    pub(super) template_of: &'a dyn Fn(&ObjectRef) -> Option<Place>,
 }
 
 impl Run {
@@ -87,27 +85,37 @@ impl Run {
         self.progress.finish();
     }
 
-    pub(super) fn judge(&mut self, engine: &dyn Engine, settings: &Value, asked: Asked<'_>) {
-        let Asked { source, place, request, template_of } = asked;
+    pub(super) fn judge(&mut self, engine: &dyn Engine, settings: &Value, asked: Asked) {
+        if let Some(judged) = self.judged(engine, settings, asked) {
+            self.push(&judged);
+        }
+    }
+
+    pub(super) fn push(&mut self, judged: &Judged) {
+        self.summary.count(judged);
+        if let (Some((out, writer)), Ok(())) = (&mut self.output, &self.written) {
+            self.written = writer.result(out, judged);
+        }
+    }
+
+    /// The result, before it is reported.
+    pub(super) fn judged(&mut self, engine: &dyn Engine, settings: &Value, asked: Asked) -> Option<Judged> {
+        let Asked { source, place, request } = asked;
         // The engine would answer a malformed request with a denial; here it is bad input.
         let checked = if fits_a_payload(&request) {
             Request::parse(request.clone()).map(drop)
         } else {
             Err(RequestError::NotJson)
         };
-        if let Err(error) = checked {
-            return self.cannot_judge(&format!("{place}: {error}"));
-        }
-        match judge(engine, &request, settings) {
-            Ok(answer) => self.report(&Judged::new(source, place, &request, answer).in_templates(template_of)),
-            Err(error) => self.cannot_judge(&format!("{place}: {error}")),
-        }
-    }
-
-    fn report(&mut self, judged: &Judged) {
-        self.summary.count(judged);
-        if let (Some((out, writer)), Ok(())) = (&mut self.output, &self.written) {
-            self.written = writer.result(out, judged);
+        let answer = checked
+            .map_err(|error| error.to_string())
+            .and_then(|()| judge(engine, &request, settings).map_err(|error| error.to_string()));
+        match answer {
+            Ok(answer) => Some(Judged::new(source, place, &request, answer)),
+            Err(error) => {
+                self.cannot_judge(&format!("{place}: {error}"));
+                None
+            }
         }
     }
 

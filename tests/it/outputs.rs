@@ -17,7 +17,7 @@ const STREAM: &str = "# a, b\n---\napiVersion: batch/v1\nkind: Job\nmetadata:\n 
 
 /// The stream from a file whose name needs care.
 fn review(format: &str) -> String {
-    let path = crate::cli::temporary("a, b: 100 %.yaml", STREAM.as_bytes());
+    let path = crate::cli::temporary(&format!("a, b: 100 %.{format}"), STREAM.as_bytes());
     let output = run(&["review", "-o", format, path.to_str().unwrap()], b"");
     assert_eq!(code(&output), 1, "{}", stderr(&output));
     stdout(&output)
@@ -70,7 +70,7 @@ fn outputs_sarif_is_valid_and_says_where() {
         .iter()
         .map(|result| {
             let location = &result["locations"][0]["physicalLocation"];
-            assert!(location["artifactLocation"]["uri"].as_str().unwrap().ends_with("/a%2C%20b%3A%20100%20%25.yaml"));
+            assert!(location["artifactLocation"]["uri"].as_str().unwrap().ends_with("/a%2C%20b%3A%20100%20%25.sarif"));
             format!("{} {} {}", result["level"].as_str().unwrap(), rule(result), location["region"]["startLine"])
         })
         .collect();
@@ -133,7 +133,7 @@ fn outputs_github_annotations_are_escaped_and_one_a_line() {
         "{text}"
     );
     let denial = lines.iter().find(|line| line.contains("title=stable-hooks%3A contradictory-identity::")).unwrap();
-    assert!(denial.starts_with("::error file=") && denial.contains("/a%2C b%3A 100 %25.yaml,line=10,"), "{denial}");
+    assert!(denial.starts_with("::error file=") && denial.contains("/a%2C b%3A 100 %25.github,line=10,"), "{denial}");
     assert!(text.contains("Job b%25: helm.sh/hook is"), "{text}");
     let piped = stdout(&run(&["review", "-o", "github"], STREAM.as_bytes()));
     assert!(piped.contains("::error title=stable-hooks%3A contradictory-identity::"), "{piped}");
