@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use stable_hooks_policy::helm::{DeletePolicy, Event, Events};
+use stable_hooks_policy::helm::{self, DeletePolicy, Event, Events};
 use stable_hooks_policy::references::{Reference, named_services, references};
 
+use super::edit::{Edit, apply};
 use super::stream::{Entry, Stream};
 
 /// For each hook that lacks an event, by its place among the objects: the events it may have, or what stands against it.
@@ -15,9 +16,12 @@ pub(super) type Completions = BTreeMap<usize, Result<Events, String>>;
 /// Hooks may need each other, so all are taken for complete until one turns out not to be, and then looked at again.
 pub(super) fn complete(stream: &Stream<'_>, places: &[usize]) -> Completions {
     let lacking = |place: &usize| {
-        let events = stream.objects.get(*place)?.events()?;
-        let completed = events.completed();
-        (completed != events).then_some((*place, Ok(completed)))
+        let hook = stream.objects.get(*place)?;
+        let (events, completed) = (hook.events()?, hook.events()?.completed());
+        // What another hook counts on must not fail later.
+        let edit = Edit { key: helm::HOOK, value: completed.to_string() };
+        let possible = apply(stream.text(hook.document), &edit).map(|_| completed).map_err(str::to_owned);
+        (completed != events).then_some((*place, possible))
     };
     let mut completions: Completions = places.iter().filter_map(lacking).collect();
     loop {

@@ -43,9 +43,9 @@ struct Candidate<'a> {
 
 pub(super) fn plan(stream: &Stream<'_>, options: Options<'_>) -> Plan {
     let candidates = candidates(stream, options);
-    let selected: Vec<_> =
-        candidates.iter().filter(|candidate| candidate.is_selected).map(|found| found.place).collect();
-    let completions = if options.complete_events { complete(stream, &selected) } else { Completions::new() };
+    let hooks = candidates.iter().filter(|candidate| candidate.is_selected && candidate.helm_hook().is_some());
+    let hooks: Vec<_> = hooks.map(|candidate| candidate.place).collect();
+    let completions = if options.complete_events { complete(stream, &hooks) } else { Completions::new() };
     let mut plan = Plan::default();
     for candidate in &candidates {
         let entry = candidate.entry;

@@ -226,6 +226,26 @@ fn fix_completes_a_job_together_with_its_account_in_order() {
 }
 
 #[test]
+fn fix_completes_no_job_whose_account_cannot_be_completed() {
+    let job = job("    helm.sh/hook: pre-upgrade\n");
+    let ordered = |hook: &str| {
+        account(&format!(
+            "  annotations:\n    event: &event pre-upgrade\n    helm.sh/hook: {hook}\n    helm.sh/hook-weight: \"-1\"\n"
+        ))
+    };
+    stays(
+        &["--complete-events"],
+        &format!("{job}---\n{}", ordered("*event")),
+        &[
+            "it would need ServiceAccount migrate",
+            "ServiceAccount migrate: helm.sh/hook stays \"pre-upgrade\": it stands behind an alias",
+        ],
+    );
+    let (out, said) = fixed(&["--complete-events"], &format!("{job}---\n{}", ordered("pre-upgrade")));
+    assert_eq!((out.matches("pre-install,pre-upgrade").count(), said.as_str()), (2, ""));
+}
+
+#[test]
 fn fix_passes_what_is_no_manifest_through_and_says_where() {
     let hook = job("    helm.sh/hook: PRE-install,pre-upgrade\n");
     for (broken, reason) in [
