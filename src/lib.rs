@@ -6,6 +6,7 @@
 pub mod cli;
 pub mod cluster;
 pub mod engine;
+pub mod fix;
 pub mod host;
 pub mod input;
 pub mod metadata;

@@ -3,6 +3,7 @@
 #![expect(
     clippy::print_stdout,
     clippy::expect_used,
+    clippy::cast_precision_loss,
     clippy::panic,
     reason = "a benchmark prints, and stops where it cannot measure"
 )]
@@ -12,6 +13,7 @@ mod canonical;
 #[path = "../it/fuel/meter.rs"]
 mod meter;
 mod record;
+mod stream;
 
 use std::fs;
 use std::hint::black_box;
@@ -36,6 +38,7 @@ const TYPICAL: usize = 4;
 fn main() {
     requests();
     records();
+    stream::measure();
 }
 
 fn requests() {
@@ -93,7 +96,6 @@ fn records() {
     );
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a ratio of counts far below 2^52")]
 fn count_ratio(count: u64, baseline: u64) -> f64 {
     count as f64 / baseline as f64
 }
