@@ -6,8 +6,11 @@
 pub mod cli;
 pub mod cluster;
 pub mod engine;
+pub mod helm;
 pub mod host;
 pub mod input;
+pub mod kubectl;
 pub mod metadata;
 pub mod records;
+pub mod render;
 mod report;

@@ -3,6 +3,8 @@
 pub(crate) mod human;
 pub(crate) mod json;
 
+use std::mem;
+
 use json_patch::Patch;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -28,7 +30,7 @@ pub(crate) struct Judged {
     patch: Patch,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Verdict {
     Allow,
@@ -38,14 +40,14 @@ pub(crate) enum Verdict {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ObjectRef {
-    group: String,
-    kind: String,
-    namespace: String,
-    name: String,
+    pub(crate) group: String,
+    pub(crate) kind: String,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
 }
 
-/// A finding as the policy reports it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// A finding as the policy reports it, and where in a chart it comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Finding {
     rule: String,
     level: Level,
@@ -53,6 +55,17 @@ pub(crate) struct Finding {
     path: String,
     message: String,
     help: String,
+    #[serde(default)]
+    template: Template,
+}
+
+/// A place in a chart.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Template {
+    /// As Helm names it, from the chart's name on; empty where there is none.
+    pub(crate) path: String,
+    /// From 1, where it could be found.
+    pub(crate) line: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,6 +112,28 @@ impl Judged {
     }
 }
 
+impl Judged {
+    /// One result of two that were asked for one thing: the other's object, and what both found, once.
+    pub(crate) fn followed_by(self, mut other: Self) -> Self {
+        other.verdict = other.verdict.max(self.verdict);
+        let mut findings = self.findings;
+        findings.extend(mem::take(&mut other.findings));
+        for finding in findings {
+            if !other.findings.contains(&finding) {
+                other.findings.push(finding);
+            }
+        }
+        other
+    }
+
+    /// Says of each finding from which template its object comes.
+    pub(crate) fn locate(&mut self, template: impl Fn(&ObjectRef, &str) -> Option<Template>) {
+        for finding in &mut self.findings {
+            finding.template = template(&finding.object, &finding.path).unwrap_or_default();
+        }
+    }
+}
+
 /// The findings that our policy puts into its answer; those of another policy are made of its texts.
 fn findings(object: &ObjectRef, answer: &Answer) -> Vec<Finding> {
     let response = &answer.response;
@@ -109,6 +144,7 @@ fn findings(object: &ObjectRef, answer: &Answer) -> Vec<Finding> {
         path: String::new(),
         message: message.clone(),
         help: String::new(),
+        template: Template::default(),
     };
     let reported = response.audit_annotations.as_ref().and_then(|annotations| annotations.get(FINDINGS_ANNOTATION));
     let mut findings: Vec<Finding> = reported.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();

@@ -55,6 +55,17 @@ impl Run {
     }
 
     pub(super) fn judge(&mut self, engine: &dyn Engine, settings: &Value, asked: Asked) {
+        if let Some(judged) = self.judged(engine, settings, asked) {
+            self.push(judged);
+        }
+    }
+
+    pub(super) fn push(&mut self, judged: Judged) {
+        self.report.push(judged);
+    }
+
+    /// The result, before it is reported.
+    pub(super) fn judged(&mut self, engine: &dyn Engine, settings: &Value, asked: Asked) -> Option<Judged> {
         let Asked { source, place, request } = asked;
         // The engine would answer a malformed request with a denial; here it is bad input.
         let checked = if fits_a_payload(&request) {
@@ -62,12 +73,15 @@ impl Run {
         } else {
             Err(RequestError::NotJson)
         };
-        if let Err(error) = checked {
-            return self.cannot_judge(&format!("{place}: {error}"));
-        }
-        match judge(engine, &request, settings) {
-            Ok(answer) => self.report.push(Judged::new(source, &request, answer)),
-            Err(error) => self.cannot_judge(&format!("{place}: {error}")),
+        let answer = checked
+            .map_err(|error| error.to_string())
+            .and_then(|()| judge(engine, &request, settings).map_err(|error| error.to_string()));
+        match answer {
+            Ok(answer) => Some(Judged::new(source, &request, answer)),
+            Err(error) => {
+                self.cannot_judge(&format!("{place}: {error}"));
+                None
+            }
         }
     }
 
