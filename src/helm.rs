@@ -35,6 +35,11 @@ pub enum HelmError {
     Run(io::Error),
     #[error("the `helm` on the PATH is Helm 2; charts are rendered by Helm 3 or Helm 4")]
     Helm2,
+    #[error(
+        "the chart cannot be copied ({0}); a chart is a folder or an archive here, and `helm pull` fetches one from a \
+         repository"
+    )]
+    Copy(io::Error),
     #[error("helm could not render the chart ({status}); its own words are above")]
     Failed { status: ExitStatus, said: Vec<u8> },
 }

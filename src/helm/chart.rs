@@ -36,6 +36,8 @@ pub fn copy(chart: &Path, revision: u64, into: &Path) -> io::Result<(PathBuf, Te
     let mut templates = Templates::new();
     let first = format!("{{{{- $_ := set .Release \"Revision\" {revision} -}}}}\n");
     if chart.is_dir() {
+        // What is no chart may be anything, and large; Helm says so in its own words.
+        fs::metadata(chart.join("Chart.yaml"))?;
         let copy = into.join("chart");
         copy_folder(chart, Path::new(""), &copy, &mut templates)?;
         let path = copy.join(FIRST_TEMPLATE);
@@ -53,7 +55,7 @@ pub fn copy(chart: &Path, revision: u64, into: &Path) -> io::Result<(PathBuf, Te
 fn copy_folder(chart: &Path, inside: &Path, copy: &Path, templates: &mut Templates) -> io::Result<()> {
     fs::create_dir_all(copy.join(inside))?;
     for entry in fs::read_dir(chart.join(inside))? {
-        let name = entry?.file_name();
+        let (entry_type, name) = entry.and_then(|entry| Ok((entry.file_type()?, entry.file_name())))?;
         // The history of a repository whose root is the chart: large, and no part of it.
         if name == ".git" {
             continue;
@@ -62,9 +64,11 @@ fn copy_folder(chart: &Path, inside: &Path, copy: &Path, templates: &mut Templat
         let path = chart.join(&inside);
         if path.is_dir() {
             copy_folder(chart, &inside, copy, templates)?;
-        } else {
+        } else if is_rewritten(&inside) {
             let bytes = fs::read(path)?;
             fs::write(copy.join(&inside), rewritten(&inside, &bytes, templates, MOST_ARCHIVES)?)?;
+        } else if !entry_type.is_file() || fs::hard_link(&path, copy.join(&inside)).is_err() {
+            fs::copy(path, copy.join(&inside))?;
         }
     }
     Ok(())
@@ -109,6 +113,18 @@ fn append<W: io::Write>(archive: &mut Builder<W>, path: &Path, bytes: &[u8]) -> 
     archive.append_data(&mut header, path, bytes)
 }
 
+fn is_rewritten(inside: &Path) -> bool {
+    is_archive(inside) || is_in("templates", inside)
+}
+
+fn is_archive(inside: &Path) -> bool {
+    inside.extension().is_some_and(|ending| ending == "tgz") && is_in("charts", inside)
+}
+
+fn is_in(folder: &str, inside: &Path) -> bool {
+    inside.components().any(|part| part == Component::Normal(folder.as_ref()))
+}
+
 /// A chart's file as the copy has it.
 fn rewritten<'a>(
     inside: &Path,
@@ -116,14 +132,12 @@ fn rewritten<'a>(
     templates: &mut Templates,
     most_archives: usize,
 ) -> io::Result<Cow<'a, [u8]>> {
-    let is_in = |folder: &str| inside.components().any(|part| part == Component::Normal(folder.as_ref()));
-    let is_archive = inside.extension().is_some_and(|ending| ending == "tgz") && is_in("charts");
-    if is_archive && most_archives > 0 {
+    if is_archive(inside) && most_archives > 0 {
         let charts = inside.parent().unwrap_or(inside);
         return repack(bytes, charts, None, templates, most_archives - 1).map(Cow::Owned);
     }
     match str::from_utf8(bytes) {
-        Ok(source) if is_in("templates") => {
+        Ok(source) if is_in("templates", inside) => {
             let parts: Vec<_> = inside.iter().map(|part| part.to_string_lossy()).collect();
             templates.insert(parts.join("/"), source.to_owned());
             Ok(match later(source) {

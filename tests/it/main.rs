@@ -10,15 +10,20 @@
 )]
 
 mod cases;
+mod chart_helm;
+mod chart_renders;
 mod cli;
 mod cli_release;
 mod corpus;
 mod docs;
 mod engines;
+mod field;
 mod fuel;
 mod guests;
+mod helms;
 mod host;
 mod house;
+mod plugin;
 mod properties;
 mod release_cases;
 mod releases;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Output;
 use std::thread;
 
@@ -66,7 +66,8 @@ impl Renders {
             (install.transpose(), upgrade.join())
         });
         let install = install.map_err(|error| failure(old, error))?;
-        let (upgrade, templates) = upgrade.map_err(|_| Failure("cannot render the upgrade".to_owned()))??;
+        let upgrade = upgrade.map_err(|_| Failure("cannot render the upgrade".to_owned()))?;
+        let (upgrade, templates) = upgrade.map_err(|error| failure(chart, error))?;
         let warned = install.as_ref().map(|output| &output.stderr);
         show(warned.unwrap_or(&upgrade.stderr));
         let source = chart.display().to_string();
@@ -112,17 +113,10 @@ impl Arguments {
     }
 }
 
-fn upgrade(helm: &Helm, chart: &Path, next: u64, options: &Options) -> Result<(Output, Templates), Failure> {
-    let copied = Folder::filled(|folder| copy(chart, next, folder));
-    let (_folder, (copied, templates)): (Folder, (PathBuf, Templates)) = copied.map_err(|error| {
-        Failure(format!(
-            "{}: the chart cannot be copied ({error}); a chart is a folder or an archive here, and `helm pull` fetches \
-             one from a repository",
-            chart.display()
-        ))
-    })?;
-    let output = helm.upgrade(&copied, options).map_err(|error| failure(chart, error))?;
-    Ok((output, templates))
+fn upgrade(helm: &Helm, chart: &Path, next: u64, options: &Options) -> Result<(Output, Templates), HelmError> {
+    let filled = Folder::filled(|folder| copy(chart, next, folder)).map_err(HelmError::Copy)?;
+    let (_folder, (copied, templates)) = filled;
+    Ok((helm.upgrade(&copied, options)?, templates))
 }
 
 /// Helm's own words first, as they are.
