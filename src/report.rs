@@ -55,16 +55,16 @@ pub(crate) struct Finding {
     path: String,
     message: String,
     help: String,
+    /// In the chart, where that is known.
     #[serde(default)]
-    template: Template,
+    template: Option<Place>,
 }
 
-/// A place in a chart.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Template {
-    /// As Helm names it, from the chart's name on; empty where there is none.
-    pub(crate) path: String,
-    /// From 1, where it could be found.
+/// Where something is written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Place {
+    pub(crate) file: String,
+    /// From 1.
     pub(crate) line: Option<usize>,
 }
 
@@ -126,11 +126,12 @@ impl Judged {
         other
     }
 
-    /// Says of each finding from which template its object comes.
-    pub(crate) fn locate(&mut self, template: impl Fn(&ObjectRef, &str) -> Option<Template>) {
+    /// Says of each finding in which template its object's field is written.
+    pub(crate) fn in_templates(mut self, template_of: impl Fn(&ObjectRef, &str) -> Option<Place>) -> Self {
         for finding in &mut self.findings {
-            finding.template = template(&finding.object, &finding.path).unwrap_or_default();
+            finding.template = template_of(&finding.object, &finding.path);
         }
+        self
     }
 }
 
@@ -144,7 +145,7 @@ fn findings(object: &ObjectRef, answer: &Answer) -> Vec<Finding> {
         path: String::new(),
         message: message.clone(),
         help: String::new(),
-        template: Template::default(),
+        template: None,
     };
     let reported = response.audit_annotations.as_ref().and_then(|annotations| annotations.get(FINDINGS_ANNOTATION));
     let mut findings: Vec<Finding> = reported.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();

@@ -91,9 +91,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         let next = installed.iter().map(StoredRecord::version).max().unwrap_or(1) + 1;
         let renders = Renders::read(arguments, next, &mut run)?;
         let judged = Chart { arguments, judge: &judge, renders: &renders }.judge(&installed, next, &mut run);
-        if let Some(mut judged) = judged {
-            judged.locate(|object, path| renders.template(object, path));
-            run.push(judged);
+        if let Some(judged) = judged {
+            run.push(judged.in_templates(|object, path| renders.template(object, path)));
         }
     }
     run.finish(&arguments.output, arguments.fail_on)

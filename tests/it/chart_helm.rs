@@ -60,7 +60,7 @@ fn chart_a_flip_is_found_with_its_template_and_line() {
         assert_eq!(denials(&output), ["release-identity-flip deny Job/orders-migrations"]);
         let result = result(&output);
         let flip = result["findings"].as_array().unwrap().iter().find(|finding| finding["level"] == "deny").unwrap();
-        assert_eq!(flip["template"], json!({"path": "flip/templates/migrations.yaml", "line": 14}));
+        assert_eq!(flip["template"], json!({"file": "tests/charts/flip/templates/migrations.yaml", "line": 14}));
         assert_eq!(flip["object"]["namespace"], json!("shop"));
         assert_eq!((&result["source"], stderr(&output)), (&json!(FLIP), String::new()));
         for hook in ["always", "never"] {
@@ -132,7 +132,7 @@ fn chart_archives_are_charts_too_and_so_are_their_subcharts() {
             let templates: Vec<_> =
                 result(&output)["findings"].as_array().unwrap().iter().map(|found| found["template"].clone()).collect();
             assert!(
-                templates.contains(&json!({"path": "names/charts/sub/templates/same.yaml", "line": null})),
+                templates.contains(&json!({"file": "names/charts/sub/templates/same.yaml", "line": null})),
                 "{templates:?}"
             );
         }

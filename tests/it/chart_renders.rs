@@ -91,7 +91,7 @@ fn chart_one_pair_is_one_result_and_says_each_finding_once() {
     let result = result(&output);
     assert_eq!(result["verdict"], json!("allow"));
     let finding = &result["findings"][0];
-    assert_eq!(finding["template"], json!({"path": "shop/templates/job.yaml", "line": null}));
+    assert_eq!(finding["template"], json!({"file": "shop/templates/job.yaml", "line": null}));
     assert_eq!(finding["object"]["namespace"], json!("default"));
     assert!(result["source"].as_str().unwrap().ends_with("once-upgrade.yaml"), "{result}");
 }

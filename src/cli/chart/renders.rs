@@ -14,7 +14,7 @@ use crate::helm::folder::Folder;
 use crate::helm::line::line_of;
 use crate::helm::{Helm, HelmError, Options};
 use crate::render::{Document, Render};
-use crate::report::{ObjectRef, Template};
+use crate::report::{ObjectRef, Place};
 
 /// What is compared.
 pub(super) struct Renders {
@@ -80,14 +80,16 @@ impl Renders {
         Ok(Self { source, namespace: options.namespace, install, upgrade, hook_templates, templates })
     }
 
-    /// Where in the chart an object's field comes from.
-    pub(super) fn template(&self, object: &ObjectRef, path: &str) -> Option<Template> {
+    /// Where in the chart an object's field comes from: the file, if the chart is a folder, else as Helm calls it.
+    pub(super) fn template(&self, object: &ObjectRef, path: &str) -> Option<Place> {
         let renders = [Some(&self.upgrade), self.install.as_ref()];
         let mut documents = renders.into_iter().flatten().flat_map(|render| &render.documents);
         let document = documents.find(|document| is_of(document, object, &self.namespace))?;
         let (_, inside) = document.template.split_once('/')?;
         let line = self.templates.get(inside).and_then(|source| line_of(source, &object.kind, path));
-        Some(Template { path: document.template.clone(), line })
+        let on_disk = format!("{}/{inside}", self.source.trim_end_matches('/'));
+        let file = if Path::new(&on_disk).is_file() { on_disk } else { document.template.clone() };
+        Some(Place { file, line })
     }
 }
 
