@@ -199,7 +199,7 @@ fn cli_explain_shows_a_page_and_a_list() {
 
 #[test]
 fn cli_help_ends_with_two_examples() {
-    for verb in ["review", "release", "explain"] {
+    for verb in ["review", "chart", "release", "explain"] {
         let help = stdout(&run(&[verb, "--help"], b""));
         let (_, examples) = help.split_once("Examples:\n").unwrap();
         assert_eq!(examples.lines().count(), 2, "{examples}");

@@ -12,6 +12,7 @@
 mod cases;
 mod chart_helm;
 mod chart_renders;
+mod ci;
 mod cli;
 mod cli_release;
 mod corpus;
