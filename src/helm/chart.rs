@@ -177,7 +177,44 @@ fn regex(pattern: &str) -> Regex {
 
 #[cfg(test)]
 mod tests {
-    use super::{LATER, later};
+    use std::fs;
+    use std::path::Path;
+
+    use super::{FIRST_TEMPLATE, LATER, copy, later};
+
+    #[test]
+    #[cfg(unix)]
+    fn a_copy_has_all_of_the_chart_and_the_revision() {
+        let folder = tempfile::tempdir().unwrap();
+        let [chart, into] = ["chart", "into"].map(|name| folder.path().join(name));
+        for name in ["chart/templates", "chart/.git", "elsewhere", "into"] {
+            fs::create_dir_all(folder.path().join(name)).unwrap();
+        }
+        for (name, text) in [
+            ("chart/Chart.yaml", "name: now"),
+            ("chart/templates/a.yaml", "{{ now }}"),
+            ("chart/.git/config", ""),
+            ("elsewhere/_b.tpl", "b"),
+        ] {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        std::os::unix::fs::symlink("../../elsewhere", chart.join("templates/linked")).unwrap();
+        std::os::unix::fs::symlink("Chart.yaml", chart.join("values.yaml")).unwrap();
+        let (copied, templates) = copy(&chart, 7, &into).unwrap();
+        let read = |name: &str| fs::read_to_string(copied.join(name)).ok();
+        assert_eq!(read("Chart.yaml").as_deref(), Some("name: now"));
+        assert_eq!(read("values.yaml").as_deref(), Some("name: now"));
+        assert_eq!(read("templates/a.yaml"), Some(format!("{{{{ {LATER} }}}}")));
+        assert_eq!(read("templates/linked/_b.tpl").as_deref(), Some("b"));
+        assert_eq!(read(".git/config"), None);
+        assert!(read(FIRST_TEMPLATE).unwrap().contains("\"Revision\" 7"));
+        let sources: Vec<_> = templates.iter().map(|(path, source)| (path.as_str(), source.as_str())).collect();
+        assert_eq!(sources, [("templates/a.yaml", "{{ now }}"), ("templates/linked/_b.tpl", "b")]);
+        let fails = |chart: &Path| copy(chart, 7, &into).unwrap_err().kind();
+        assert_eq!(fails(&folder.path().join("elsewhere")), std::io::ErrorKind::NotFound, "no chart");
+        assert_eq!(fails(&folder.path().join("nowhere")), std::io::ErrorKind::NotFound);
+        assert_eq!(fails(&chart.join("Chart.yaml")), std::io::ErrorKind::UnexpectedEof, "no archive");
+    }
 
     #[test]
     fn the_function_now_is_a_year_later() {
