@@ -1,11 +1,12 @@
 # Verbs only; CI calls the same ones. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup try test test-wasm lint docs e2e bench ci
+.PHONY: help setup try test test-wasm schemas lint docs e2e bench ci
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stable-hooks
 SOURCES := Cargo.toml Cargo.lock policy/Cargo.toml policy/wasm-cargo $(shell find policy/src -name '*.rs')
 BINDGEN := $(shell sed -n '/^name = "wasm-bindgen"$$/{n;s/.*"\(.*\)"/\1/p}' Cargo.lock)
 RUNNER := $(CACHE)/wasm-bindgen-$(BINDGEN)/bin/wasm-bindgen-test-runner
+SCHEMAS := $(CACHE)/schemas-1
 MOST_BYTES := 550000
 BINARYEN := 132.0.0
 WASM_OPT := $(CACHE)/binaryen-$(BINARYEN)/node_modules/.bin/wasm-opt
@@ -20,8 +21,8 @@ setup: ## install what the build needs beyond Rust
 try: annotated-policy.wasm ## watch the wasm judge requests that a real API server sent
 	cargo run -q -- review --policy annotated-policy.wasm --settings examples/settings.yaml examples/*.json || [ $$? = 1 ]
 
-test: annotated-policy.wasm annotated-releases-policy.wasm test-wasm ## every test
-	cargo test --workspace
+test: annotated-policy.wasm annotated-releases-policy.wasm test-wasm schemas ## every test
+	if [ -d $(SCHEMAS) ]; then export SCHEMAS=$(SCHEMAS); fi; cargo test --workspace
 
 test-wasm: ## the core's tests as wasm in Node
 ifneq ($(shell command -v node),)
@@ -32,6 +33,25 @@ else ifeq ($(CI),)
 else
 	@echo "test-wasm needs Node, and in CI it is not skipped" >&2; exit 1
 endif
+
+schemas: ## the published schemas that tests hold our reports against
+ifneq ($(and $(shell command -v go),$(shell command -v npm)),)
+schemas: $(SCHEMAS)
+else ifeq ($(CI),)
+	@echo "SKIPPED: the schemas need npm and Go, which are not both on the PATH" >&2
+else
+	@echo "the schemas need npm and Go, and in CI they are not skipped" >&2; exit 1
+endif
+
+# From packages that carry them: SARIF's from npm, the two CRDs from Go modules.
+$(SCHEMAS):
+	rm -rf $@.new && mkdir -p $@.new && cd $@.new && npm pack --silent @microsoft/jest-sarif@1.0.0-beta.0 >/dev/null
+	tar -xzOf $@.new/*.tgz package/lib/schemas/sarif-2.1.0-rtm.5.json >$@.new/sarif-2.1.0.json
+	for file in github.com/kyverno/kyverno@v1.12.0:config/crds/policyreport/wgpolicyk8s.io_policyreports.yaml \
+		github.com/openreports/reports-api@v0.2.1:config/crd/openreports.io_reports.yaml; do \
+		folder=$$(go mod download -json $${file%:*} | sed -n 's/.*"Dir": "\(.*\)".*/\1/p') && \
+		install -m 644 "$$folder/$${file#*:}" $@.new || exit; done
+	rm $@.new/*.tgz && mv $@.new $@
 
 $(RUNNER):
 	cargo install wasm-bindgen-cli --version $(BINDGEN) --root $(CACHE)/wasm-bindgen-$(BINDGEN)

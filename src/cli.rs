@@ -1,18 +1,22 @@
 //! Arguments, resolved once, and the exit code: 0 nothing denied, 1 something denied, 2 could not judge.
 
 mod chart;
+mod completions;
 mod explain;
+mod fix;
+mod progress;
 mod release;
 mod review;
 mod run;
 
-use std::io::{self, Read, Write};
+use std::fs::{File, Metadata};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anstream::{AutoStream, ColorChoice};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 use stable_hooks_policy::shown::Visible;
 
@@ -20,6 +24,7 @@ use crate::cluster::ClusterView;
 use crate::engine::{Engine, Native, check_settings};
 use crate::host::{DEFAULT_TIMEOUT, Policy};
 use crate::input;
+use crate::report::Format;
 
 /// Keeps database-migration Jobs and their `ServiceAccounts` stable across installs, upgrades and syncs.
 #[derive(Debug, Parser)]
@@ -34,7 +39,9 @@ enum Verb {
     Review(review::Arguments),
     Chart(Box<chart::Arguments>),
     Release(release::Arguments),
+    Fix(fix::Arguments),
     Explain(explain::Arguments),
+    Completions(completions::Arguments),
 }
 
 /// What the verbs share about how they write.
@@ -49,12 +56,6 @@ struct OutputArguments {
     /// Write no result, only errors; the exit code tells
     #[arg(short, long)]
     quiet: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Human,
-    Json,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -111,13 +112,13 @@ impl From<Outcome> for ExitCode {
 
 impl OutputArguments {
     /// Standard output, coloured as the user and the terminal want it.
-    fn stdout(&self) -> AutoStream<io::StdoutLock<'static>> {
+    fn stdout(&self) -> BufWriter<AutoStream<io::StdoutLock<'static>>> {
         let choice = match self.color {
             Color::Auto => ColorChoice::Auto,
             Color::Always => ColorChoice::Always,
             Color::Never => ColorChoice::Never,
         };
-        AutoStream::new(io::stdout().lock(), choice)
+        BufWriter::new(AutoStream::new(io::stdout().lock(), choice))
     }
 }
 
@@ -149,13 +150,22 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     std::fs::read(path).map_err(|error| Failure(format!("{}: {error}", path.display())))
 }
 
-/// A file, or standard input where it is called `-`.
-fn read_input(file: &Path) -> Result<Vec<u8>, Failure> {
-    if file.as_os_str() != "-" {
-        return read(file);
+/// A file, or standard input where it is called `-`, and how long it is if that is known.
+fn open_input(file: &Path) -> Result<(Box<dyn BufRead>, Option<u64>), Failure> {
+    if file.as_os_str() == "-" {
+        return Ok((Box::new(io::stdin().lock()), None));
     }
+    let fail = |error| Failure(format!("{}: {error}", file.display()));
+    let opened = File::open(file).map_err(fail)?;
+    let length = opened.metadata().ok().filter(Metadata::is_file).map(|metadata| metadata.len());
+    Ok((Box::new(BufReader::new(opened)), length))
+}
+
+/// All of a file, or of standard input where it is called `-`.
+fn read_input(file: &Path) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
-    io::stdin().lock().read_to_end(&mut bytes).map_err(|error| Failure(format!("-: {error}")))?;
+    let (mut reader, _) = open_input(file)?;
+    reader.read_to_end(&mut bytes).map_err(|error| Failure(format!("{}: {error}", file.display())))?;
     Ok(bytes)
 }
 
@@ -180,7 +190,9 @@ pub fn main() -> ExitCode {
         Verb::Review(arguments) => review::run(&arguments),
         Verb::Chart(arguments) => chart::run(&arguments),
         Verb::Release(arguments) => release::run(&arguments),
+        Verb::Fix(arguments) => fix::run(&arguments),
         Verb::Explain(arguments) => explain::run(&arguments),
+        Verb::Completions(arguments) => completions::run(&arguments, &mut Cli::command()),
     };
     match result {
         Ok(outcome) => outcome.into(),
@@ -209,7 +221,7 @@ fn written(result: io::Result<()>) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use clap::CommandFactory as _;
 
     #[test]
     fn the_arguments_are_consistent() {

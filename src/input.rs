@@ -1,14 +1,17 @@
 //! What a file holds: reviews, requests and Kubernetes manifests, as YAML, JSON, lists of them, or one JSON object a line.
 //!
-//! [`documents`] reads a file one document at a time; a broken one does not stop those after it.
+//! [`documents`] reads a file one document at a time; a broken one does not stop those after it. [`read_documents`] reads
+//! on while it goes, so that a long stream needs no more memory than its largest document.
 
 mod error;
 mod json;
+mod lines;
 mod request;
 mod stream;
 #[cfg(test)]
 mod tests;
 
+use std::io::BufRead;
 use std::vec;
 
 use serde_json::Value;
@@ -37,8 +40,13 @@ pub enum Content {
 
 /// Reads the objects of a file.
 #[must_use]
-pub fn documents(file: &[u8]) -> Documents<'_> {
-    Documents { values: Values::new(file), lists: Vec::new(), count: 0 }
+pub fn documents(file: &[u8]) -> Documents<&[u8]> {
+    read_documents(file)
+}
+
+/// The same, from whatever can be read.
+pub fn read_documents<R: BufRead>(reader: R) -> Documents<R> {
+    Documents { values: Values::new(reader), lists: Vec::new(), count: 0 }
 }
 
 /// Reads a file that holds one YAML or JSON document. An empty one is `Null`.
@@ -58,9 +66,9 @@ pub fn value(file: &[u8]) -> Result<Value, InputError> {
     }
 }
 
-/// The iterator of [`documents`].
-pub struct Documents<'a> {
-    values: Values<'a>,
+/// The iterator of [`documents`] and [`read_documents`].
+pub struct Documents<R> {
+    values: Values<R>,
     /// The lists whose items are being read, the innermost last.
     lists: Vec<List>,
     count: usize,
@@ -71,7 +79,7 @@ struct List {
     items: vec::IntoIter<Value>,
 }
 
-impl Documents<'_> {
+impl<R: BufRead> Documents<R> {
     fn next_value(&mut self) -> Option<Result<(usize, Value), InputError>> {
         while let Some(list) = self.lists.last_mut() {
             if let Some(item) = list.items.next() {
@@ -83,7 +91,7 @@ impl Documents<'_> {
     }
 }
 
-impl Iterator for Documents<'_> {
+impl<R: BufRead> Iterator for Documents<R> {
     type Item = Result<Document, InputError>;
 
     fn next(&mut self) -> Option<Self::Item> {

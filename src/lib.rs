@@ -6,6 +6,7 @@
 pub mod cli;
 pub mod cluster;
 pub mod engine;
+pub mod fix;
 pub mod helm;
 pub mod host;
 pub mod input;

@@ -1,5 +1,7 @@
 //! Helm's release records as they are stored, each judged as at the moment when Helm began to write it.
 
+mod templates;
+
 use std::cmp::Reverse;
 
 use serde_json::{Map, Value, json};

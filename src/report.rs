@@ -1,10 +1,17 @@
-//! What was judged, and how it is written.
+//! What was judged, and how it is written: one result after the other, so that a long run needs no memory for them.
 
-pub(crate) mod human;
-pub(crate) mod json;
+mod github;
+mod human;
+mod json;
+mod policy_report;
+mod results;
+mod sarif;
 
+use std::fmt;
+use std::io::{self, Write};
 use std::mem;
 
+use clap::ValueEnum;
 use json_patch::Patch;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,16 +20,68 @@ use stable_hooks_policy::wire::FINDINGS_ANNOTATION;
 
 use crate::engine::Answer;
 
-/// The results of one run, in the order in which the verb judges.
-#[derive(Debug, Default)]
-pub(crate) struct Report {
-    results: Vec<Judged>,
+/// How a run is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people, 80 columns wide
+    Human,
+    /// The documented format, version 1
+    Json,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// Annotations of GitHub Actions
+    Github,
+    /// A `PolicyReport` of wgpolicyk8s.io/v1alpha2
+    #[value(name = "policyreport")]
+    PolicyReport,
+    /// A Report of openreports.io/v1alpha1
+    #[value(name = "openreports")]
+    OpenReports,
+}
+
+/// Writes the results of a run, each as soon as it is there.
+pub(crate) trait Writer {
+    fn begin(&mut self, out: &mut dyn Write) -> io::Result<()>;
+    fn result(&mut self, out: &mut dyn Write, judged: &Judged) -> io::Result<()>;
+    fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()>;
+}
+
+impl Format {
+    pub(crate) fn writer(self) -> Box<dyn Writer> {
+        match self {
+            Self::Human => Box::new(human::Human),
+            Self::Json => Box::new(json::Json::default()),
+            Self::Sarif => Box::new(sarif::Sarif::default()),
+            Self::Github => Box::new(github::Github),
+            Self::PolicyReport => Box::new(policy_report::PolicyReport::new(policy_report::Api::PolicyReport)),
+            Self::OpenReports => Box::new(policy_report::PolicyReport::new(policy_report::Api::OpenReports)),
+        }
+    }
+}
+
+/// What a run came to.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Summary {
+    objects: usize,
+    pub(crate) denied: usize,
+    normalized: usize,
+    pub(crate) warned: usize,
+}
+
+/// Where something is written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Place {
+    pub(crate) file: String,
+    /// From 1.
+    pub(crate) line: Option<usize>,
 }
 
 /// One object and what was said about it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Judged {
     source: String,
+    #[serde(skip)]
+    place: Place,
     operation: String,
     object: ObjectRef,
     verdict: Verdict,
@@ -38,7 +97,7 @@ pub(crate) enum Verdict {
     Deny,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct ObjectRef {
     pub(crate) group: String,
     pub(crate) kind: String,
@@ -49,6 +108,7 @@ pub(crate) struct ObjectRef {
 /// A finding as the policy reports it, and where in a chart it comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Finding {
+    /// Empty where something could not be judged.
     rule: String,
     level: Level,
     object: ObjectRef,
@@ -60,14 +120,6 @@ pub(crate) struct Finding {
     template: Option<Place>,
 }
 
-/// Where something is written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Place {
-    pub(crate) file: String,
-    /// From 1.
-    pub(crate) line: Option<usize>,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Level {
@@ -76,30 +128,24 @@ pub(crate) enum Level {
     Fix,
 }
 
-impl Report {
-    pub(crate) fn push(&mut self, judged: Judged) {
-        self.results.push(judged);
+impl Summary {
+    pub(crate) fn count(&mut self, judged: &Judged) {
+        self.objects += 1;
+        self.denied += usize::from(judged.verdict == Verdict::Deny);
+        self.normalized += usize::from(judged.verdict == Verdict::Normalize);
+        self.warned += usize::from(judged.findings.iter().any(|finding| finding.level == Level::Warn));
     }
+}
 
-    pub(crate) fn denied(&self) -> usize {
-        self.count(|judged| judged.verdict == Verdict::Deny)
-    }
-
-    pub(crate) fn normalized(&self) -> usize {
-        self.count(|judged| judged.verdict == Verdict::Normalize)
-    }
-
-    pub(crate) fn warned(&self) -> usize {
-        self.count(|judged| judged.findings.iter().any(|finding| finding.level == Level::Warn))
-    }
-
-    fn count(&self, is: impl Fn(&Judged) -> bool) -> usize {
-        self.results.iter().filter(|judged| is(judged)).count()
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        self.line.map_or(Ok(()), |line| write!(f, ":{line}"))
     }
 }
 
 impl Judged {
-    pub(crate) fn new(source: String, request: &Value, answer: Answer) -> Self {
+    pub(crate) fn new(source: String, place: Place, request: &Value, answer: Answer) -> Self {
         let object = ObjectRef::new(request);
         let verdict = match (answer.response.accepted, answer.patch.is_empty()) {
             (false, _) => Verdict::Deny,
@@ -108,11 +154,9 @@ impl Judged {
         };
         let findings = findings(&object, &answer);
         let operation = text(request, "/operation").to_owned();
-        Self { source, operation, object, verdict, findings, patch: answer.patch }
+        Self { source, place, operation, object, verdict, findings, patch: answer.patch }
     }
-}
 
-impl Judged {
     /// One result of two that were asked for one thing: the other's object, and what both found, once.
     pub(crate) fn followed_by(self, mut other: Self) -> Self {
         other.verdict = other.verdict.max(self.verdict);
@@ -132,6 +176,20 @@ impl Judged {
             finding.template = template_of(&finding.object, &finding.path);
         }
         self
+    }
+
+    /// Where the finding is best shown.
+    fn place_of<'a>(&'a self, finding: &'a Finding) -> &'a Place {
+        finding.template.as_ref().unwrap_or(&self.place)
+    }
+}
+
+impl Finding {
+    /// The whole finding in one text: which object, what was found, what to change.
+    fn text(&self) -> String {
+        let help = if self.help.is_empty() { String::new() } else { format!(" {}", self.help) };
+        // A message without a rule says itself what it is about.
+        if self.rule.is_empty() { self.message.clone() } else { format!("{}: {}{help}", self.object, self.message) }
     }
 }
 
@@ -181,8 +239,8 @@ impl ObjectRef {
     }
 }
 
-impl std::fmt::Display for ObjectRef {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let slash = if self.namespace.is_empty() { "" } else { "/" };
         let name = if self.name.is_empty() { "(no name)" } else { &self.name };
         write!(f, "{} {}{slash}{}", Shown(&self.kind), Shown(&self.namespace), Shown(name))

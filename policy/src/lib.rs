@@ -39,7 +39,7 @@ pub mod references;
 mod release;
 pub mod request;
 pub mod rules;
-mod selector;
+pub mod selector;
 pub mod settings;
 pub mod shown;
 #[cfg(test)]

@@ -7,10 +7,10 @@ use crate::object::{Kind, Object};
 use crate::settings::Settings;
 
 /// The label that selects an object ("true") or switches the policy off for it ("false").
-pub(crate) const MIGRATION_LABEL: &str = "stable-hooks/migration";
+pub const MIGRATION_LABEL: &str = "stable-hooks/migration";
 
 /// Whether this state of an object is a migration.
-pub(crate) fn selects(settings: &Settings, object: &Object, identity: &Identity<'_>) -> bool {
+pub fn selects(settings: &Settings, object: &Object, identity: &Identity<'_>) -> bool {
     let is_spawned_job = object.kind() == Kind::Job && object.has_controller();
     let is_test = matches!(identity, Identity::Hook(hook) if hook.is_test_or_delete_only());
     !is_spawned_job && !is_test && is_labelled(settings, |key| object.label(key))

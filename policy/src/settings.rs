@@ -115,7 +115,7 @@ impl Settings {
         self.levels.iter().find(|(rule, _)| *rule == id).map_or(id.rule().default, |(_, level)| *level)
     }
 
-    pub(crate) fn ignores_namespace(&self, namespace: &str) -> bool {
+    pub fn ignores_namespace(&self, namespace: &str) -> bool {
         self.namespaces.ignore.iter().any(|ignored| ignored == namespace)
     }
 }

@@ -15,7 +15,7 @@ use super::{FailOn, Failure, Judge, Outcome, OutputArguments, PolicyArguments, n
 use crate::cluster::ClusterView;
 use crate::records::{StoredRecord, settings_for};
 use crate::render::{Render, Revision};
-use crate::report::Judged;
+use crate::report::{Judged, Place};
 use renders::Renders;
 
 /// Judges a chart before it is installed: what would flip between an install and the upgrade over it
@@ -80,7 +80,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut judge = arguments.policy.resolve()?;
     judge.settings = with_defaults(&judge.settings);
-    let mut reading = Reading { judge: &judge, run: Run::new() };
+    let mut reading = Reading { judge: &judge, run: Run::new(&arguments.output) };
     let installed: Vec<_> = match &arguments.release {
         Some(name) => reading.release(name, &arguments.release_namespace()),
         None => Vec::new(),
@@ -92,10 +92,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         let renders = Renders::read(arguments, next, &mut run)?;
         let judged = Chart { arguments, judge: &judge, renders: &renders }.judge(&installed, next, &mut run);
         if let Some(judged) = judged {
-            run.push(judged.in_templates(|object, path| renders.template(object, path)));
+            run.push(&judged.in_templates(|object, path| renders.template(object, path)));
         }
     }
-    run.finish(&arguments.output, arguments.fail_on)
+    run.finish(arguments.fail_on)
 }
 
 impl Arguments {
@@ -174,6 +174,7 @@ impl Chart<'_> {
         let engine = self.judge.engine.with_cluster(Arc::new(cluster));
         let settings = settings_for(record, baseline, &self.judge.settings);
         let source = self.renders.source.clone();
-        run.judged(engine.as_ref(), &settings, Asked { place: source.clone(), source, request: record.request() })
+        let place = Place { file: source.clone(), line: None };
+        run.judged(engine.as_ref(), &settings, Asked { source, place, request: record.request() })
     }
 }

@@ -6,7 +6,8 @@ use clap::Args;
 use serde::Serialize;
 use stable_hooks_policy::{RuleId, docs};
 
-use super::{Failure, Format, Outcome, OutputArguments, written};
+use super::{Failure, Outcome, OutputArguments, written};
+use crate::report::Format;
 
 /// Shows a rule's page, or lists the rules
 #[derive(Debug, Args)]
@@ -41,13 +42,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     if !arguments.output.quiet {
         let mut stdout = arguments.output.stdout();
-        written(match arguments.output.output {
-            Format::Json => write_json(&mut stdout, &rules),
-            Format::Human if arguments.rule.is_some() => {
-                rules.iter().try_for_each(|rule| stdout.write_all(docs::page(*rule).as_bytes()))
+        written(
+            match arguments.output.output {
+                Format::Json => write_json(&mut stdout, &rules),
+                Format::Sarif | Format::Github | Format::PolicyReport | Format::OpenReports => {
+                    return Err(Failure("a rule's page is written as human or json".to_owned()));
+                }
+                Format::Human if arguments.rule.is_some() => {
+                    rules.iter().try_for_each(|rule| stdout.write_all(docs::page(*rule).as_bytes()))
+                }
+                Format::Human => write_list(&mut stdout, &rules),
             }
-            Format::Human => write_list(&mut stdout, &rules),
-        })?;
+            .and_then(|()| stdout.flush()),
+        )?;
     }
     Ok(Outcome::NothingDenied)
 }

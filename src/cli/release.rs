@@ -1,5 +1,6 @@
 //! `release`: what the release rules say to records that Helm stored.
 
+use std::cell::LazyCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use super::{FailOn, Failure, Judge, Outcome, OutputArguments, PolicyArguments, n
 use crate::input::{Content, Document, documents};
 use crate::kubectl;
 use crate::records::{StoredRecord, record_object, settings_for};
+use crate::report::{ObjectRef, Place};
 
 /// Judges Helm release records, each revision against the one before
 ///
@@ -46,7 +48,7 @@ pub(super) struct Arguments {
 /// A record, and where it comes from.
 pub(super) struct Given {
     source: String,
-    place: String,
+    place: Place,
     pub(super) record: StoredRecord,
 }
 
@@ -61,7 +63,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.namespace.is_some() && !arguments.files.iter().any(|file| is_name(file)) {
         return Err(Failure("-n goes with a release's name, and only files are given".to_owned()));
     }
-    let mut reading = Reading { judge: &judge, run: Run::new() };
+    let mut reading = Reading { judge: &judge, run: Run::new(&arguments.output) };
     let namespace = arguments.namespace.clone().or_else(namespace_of_helm);
     let mut given = Vec::new();
     for file in &arguments.files {
@@ -79,9 +81,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         let engine = judge.engine.with_cluster(Arc::new(cluster));
         let settings = settings_for(record, baseline, &judge.settings);
         let asked = Asked { source: source.clone(), place: place.clone(), request: record.request() };
-        run.judge(engine.as_ref(), &settings, asked);
+        if let Some(judged) = run.judged(engine.as_ref(), &settings, asked) {
+            let templates = LazyCell::new(|| record.templates(&settings));
+            let template_of =
+                |object: &ObjectRef, _: &str| Some(Place { file: templates.get(object)?.clone(), line: None });
+            run.push(&judged.in_templates(template_of));
+        }
     }
-    run.finish(&arguments.output, arguments.fail_on)
+    run.finish(arguments.fail_on)
 }
 
 /// Names a release, if there is a namespace to look in: neither a file nor what looks like one.
@@ -95,7 +102,7 @@ impl Reading<'_> {
         let file = path.display().to_string();
         match read_input(path) {
             Ok(bytes) => {
-                let place = |document: &Document, _: &str| format!("{file}:{}", document.line);
+                let place = |document: &Document, _: &str| Place { file: file.clone(), line: Some(document.line) };
                 self.records(&file, &bytes, place, |source, _| source)
             }
             Err(Failure(reason)) => {
@@ -118,7 +125,7 @@ impl Reading<'_> {
             }
             return Vec::new();
         }
-        let place = |_: &Document, name: &str| name.to_owned();
+        let place = |_: &Document, name: &str| Place { file: name.to_owned(), line: None };
         self.records(&listing.command, &listing.printed, place, |_, name| name.to_owned())
     }
 
@@ -127,11 +134,11 @@ impl Reading<'_> {
         &mut self,
         file: &str,
         bytes: &[u8],
-        place: impl Fn(&Document, &str) -> String,
+        place: impl Fn(&Document, &str) -> Place,
         source_of: impl Fn(String, &str) -> String,
     ) -> Vec<Given> {
         let (settings, mut found, mut objects, mut records) = (&self.judge.settings, Vec::new(), 0, 0);
-        self.run.documents(file, bytes, |run, source, document| {
+        self.run.documents(file, bytes, None, |run, source, document| {
             objects += 1;
             let named = name_of(&document);
             let place = place(&document, &named);
@@ -139,7 +146,7 @@ impl Reading<'_> {
             records += 1;
             match StoredRecord::read(object, settings) {
                 Ok(record) => found.push(Given { source: source_of(source, &named), place, record }),
-                Err(error) if place == named => run.cannot_judge(&format!("{place}: {error}")),
+                Err(error) if place.file == named => run.cannot_judge(&format!("{place}: {error}")),
                 Err(error) => run.cannot_judge(&format!("{place}: {named}: {error}")),
             }
         });

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::run::{Asked, Run};
-use super::{FailOn, Failure, Outcome, OutputArguments, PolicyArguments, read_input};
+use super::{FailOn, Failure, Outcome, OutputArguments, PolicyArguments, open_input};
 use crate::input::{Document, request_of};
+use crate::report::Place;
 
 /// Judges `AdmissionReviews`, `AdmissionRequests` and manifests
 ///
@@ -34,19 +35,24 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let judge = arguments.policy.resolve()?;
-    let mut run = Run::new();
+    let mut run = Run::new(&arguments.output);
     let standard_input = [PathBuf::from("-")];
     let files = if arguments.files.is_empty() { &standard_input[..] } else { &arguments.files };
     for path in files {
+        if run.is_over() {
+            break;
+        }
         let file = path.display().to_string();
-        match read_input(path) {
-            Ok(bytes) => run.documents(&file, &bytes, |run, source, Document { line, content, .. }| {
+        match open_input(path) {
+            Ok((reader, length)) => run.documents(&file, reader, length, |run, source, document| {
+                let Document { line, content, .. } = document;
+                let place = Place { file: file.clone(), line: Some(line) };
                 let request = request_of(content, arguments.audit);
-                let asked = Asked { source, place: format!("{file}:{line}"), request };
+                let asked = Asked { source, place, request };
                 run.judge(judge.engine.as_ref(), &judge.settings, asked);
             }),
             Err(Failure(reason)) => run.cannot_judge(&reason),
         }
     }
-    run.finish(&arguments.output, arguments.fail_on)
+    run.finish(arguments.fail_on)
 }

@@ -1,17 +1,26 @@
 //! What the verbs that judge have in common: a report that grows, and what could not be judged.
 
+use std::cell::Cell;
+use std::io::{self, BufRead, Read, Write};
+use std::rc::Rc;
+
 use serde_json::Value;
 use stable_hooks_policy::{Request, RequestError};
 
-use super::{FailOn, Failure, Format, Outcome, OutputArguments, complain, written};
+use super::progress::Progress;
+use super::{FailOn, Failure, Outcome, OutputArguments, complain, written};
 use crate::engine::{Engine, judge};
-use crate::input::{Content, Document, documents};
-use crate::report::{Judged, Report, human, json};
+use crate::input::{Content, Document, read_documents};
+use crate::report::{Judged, Place, Summary, Writer};
 
-/// One run: what was judged so far, and whether that is all that was asked.
+/// One run: each result is written as soon as it is there, and only counted after that.
 pub(super) struct Run {
-    report: Report,
+    /// `None` where nothing is to be written.
+    output: Option<(Box<dyn Write>, Box<dyn Writer>)>,
+    written: io::Result<()>,
+    summary: Summary,
     is_complete: bool,
+    progress: Progress,
 }
 
 /// One request, and where it comes from.
@@ -19,23 +28,40 @@ pub(super) struct Asked {
     /// As the report names it.
     pub(super) source: String,
     /// As an error names it.
-    pub(super) place: String,
+    pub(super) place: Place,
     pub(super) request: Value,
 }
 
 impl Run {
-    pub(super) fn new() -> Self {
-        Self { report: Report::default(), is_complete: true }
+    pub(super) fn new(arguments: &OutputArguments) -> Self {
+        let mut output: Option<(Box<dyn Write>, _)> =
+            (!arguments.quiet).then(|| (Box::new(arguments.stdout()) as _, arguments.output.writer()));
+        let written = output.as_mut().map_or(Ok(()), |(out, writer)| writer.begin(out));
+        let progress = Progress::new(output.is_some());
+        Self { output, written, summary: Summary::default(), is_complete: true, progress }
     }
 
     pub(super) fn cannot_judge(&mut self, reason: &str) {
         self.is_complete = false;
-        complain(reason);
+        self.progress.suspend(|| complain(reason));
+    }
+
+    /// Nobody reads on; what is judged now is judged for nobody.
+    pub(super) fn is_over(&self) -> bool {
+        self.written.is_err()
     }
 
     /// Reads a file's objects one by one, each with the source that the report shows.
-    pub(super) fn documents(&mut self, file: &str, bytes: &[u8], mut each: impl FnMut(&mut Self, String, Document)) {
-        let mut documents = documents(bytes).peekable();
+    pub(super) fn documents(
+        &mut self,
+        file: &str,
+        reader: impl BufRead,
+        length: Option<u64>,
+        mut each: impl FnMut(&mut Self, String, Document),
+    ) {
+        let (reader, position) = counted(reader);
+        self.progress.file(length);
+        let mut documents = read_documents(reader).peekable();
         if documents.peek().is_none() {
             self.cannot_judge(&format!("{file}: there is no object in it"));
         }
@@ -51,17 +77,25 @@ impl Run {
                 }
                 Err(error) => self.cannot_judge(&format!("{file}:{}: {}", error.line, error.reason)),
             }
+            if self.is_over() {
+                break;
+            }
+            self.progress.advance_to(position.get());
         }
+        self.progress.finish();
     }
 
     pub(super) fn judge(&mut self, engine: &dyn Engine, settings: &Value, asked: Asked) {
         if let Some(judged) = self.judged(engine, settings, asked) {
-            self.push(judged);
+            self.push(&judged);
         }
     }
 
-    pub(super) fn push(&mut self, judged: Judged) {
-        self.report.push(judged);
+    pub(super) fn push(&mut self, judged: &Judged) {
+        self.summary.count(judged);
+        if let (Some((out, writer)), Ok(())) = (&mut self.output, &self.written) {
+            self.written = writer.result(out, judged);
+        }
     }
 
     /// The result, before it is reported.
@@ -77,7 +111,7 @@ impl Run {
             .map_err(|error| error.to_string())
             .and_then(|()| judge(engine, &request, settings).map_err(|error| error.to_string()));
         match answer {
-            Ok(answer) => Some(Judged::new(source, &request, answer)),
+            Ok(answer) => Some(Judged::new(source, place, &request, answer)),
             Err(error) => {
                 self.cannot_judge(&format!("{place}: {error}"));
                 None
@@ -85,22 +119,48 @@ impl Run {
         }
     }
 
-    /// Writes the report and sums it up.
-    pub(super) fn finish(self, output: &OutputArguments, fail_on: FailOn) -> Result<Outcome, Failure> {
-        let report = &self.report;
-        if !output.quiet {
-            let mut stdout = output.stdout();
-            written(match output.output {
-                Format::Human => human::write(&mut stdout, report),
-                Format::Json => json::write(&mut stdout, report),
-            })?;
+    /// Writes what goes at the end, and sums up.
+    pub(super) fn finish(mut self, fail_on: FailOn) -> Result<Outcome, Failure> {
+        if let (Some((out, writer)), Ok(())) = (&mut self.output, &self.written) {
+            self.written = writer.end(out, &self.summary).and_then(|()| out.flush());
         }
-        let fails = report.denied() > 0 || (fail_on == FailOn::Warn && report.warned() > 0);
+        written(self.written)?;
+        let fails = self.summary.denied > 0 || (fail_on == FailOn::Warn && self.summary.warned > 0);
         Ok(match (self.is_complete, fails) {
             (false, _) => Outcome::CouldNotJudge,
             (true, true) => Outcome::Denied,
             (true, false) => Outcome::NothingDenied,
         })
+    }
+}
+
+/// A reader that tells how far it is.
+struct Counted<R> {
+    reader: R,
+    position: Rc<Cell<u64>>,
+}
+
+fn counted<R: BufRead>(reader: R) -> (Counted<R>, Rc<Cell<u64>>) {
+    let position = Rc::new(Cell::new(0));
+    (Counted { reader, position: Rc::clone(&position) }, position)
+}
+
+impl<R: BufRead> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(buffer)?;
+        self.position.set(self.position.get() + count as u64);
+        Ok(count)
+    }
+}
+
+impl<R: BufRead> BufRead for Counted<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.reader.fill_buf()
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.position.set(self.position.get() + count as u64);
+        self.reader.consume(count);
     }
 }
 

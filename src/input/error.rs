@@ -16,6 +16,8 @@ pub struct InputError {
 
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Reason {
+    #[error("cannot read on: {0}")]
+    Reading(String),
     #[error("not UTF-8 text")]
     Encoding,
     #[error("UTF-16 text, which has to be saved as UTF-8")]

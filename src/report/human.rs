@@ -8,25 +8,28 @@ use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 use stable_hooks_policy::shown::Visible;
 
-use super::{Finding, Judged, Level, Report, Verdict};
+use super::{Finding, Judged, Level, Place, Summary, Verdict, Writer};
 
 const WIDTH: usize = 80;
 
-pub(crate) fn write(out: &mut impl Write, report: &Report) -> io::Result<()> {
-    for judged in &report.results {
-        write_judged(out, judged)?;
+pub(super) struct Human;
+
+impl Writer for Human {
+    fn begin(&mut self, _: &mut dyn Write) -> io::Result<()> {
+        Ok(())
     }
-    writeln!(
-        out,
-        "{} objects: {} denied, {} normalized, {} with warnings",
-        report.results.len(),
-        report.denied(),
-        report.normalized(),
-        report.warned()
-    )
+
+    fn result(&mut self, out: &mut dyn Write, judged: &Judged) -> io::Result<()> {
+        write_judged(out, judged)
+    }
+
+    fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
+        let Summary { objects, denied, normalized, warned } = summary;
+        writeln!(out, "{objects} objects: {denied} denied, {normalized} normalized, {warned} with warnings")
+    }
 }
 
-fn write_judged(out: &mut impl Write, judged: &Judged) -> io::Result<()> {
+fn write_judged(out: &mut dyn Write, judged: &Judged) -> io::Result<()> {
     let (word, color) = match judged.verdict {
         Verdict::Allow => ("allow", AnsiColor::Green),
         Verdict::Normalize => ("normalize", AnsiColor::Cyan),
@@ -34,24 +37,47 @@ fn write_judged(out: &mut impl Write, judged: &Judged) -> io::Result<()> {
     };
     let style = Style::new().fg_color(Some(color.into())).bold();
     let (operation, source) = (Visible(&judged.operation), Visible(&judged.source));
-    writeln!(out, "{style}{word}{style:#} {operation} {} ({source})", judged.object)?;
-    for finding in &judged.findings {
-        write_finding(out, finding, judged)?;
+    fill(out, "", &format!("{style}{word}{style:#} {operation} {} ({source})", judged.object))?;
+    for (template, findings) in by_template(&judged.findings) {
+        if let Some(template) = template {
+            fill(out, "  ", &Visible(&template.file).to_string())?;
+        }
+        findings.into_iter().try_for_each(|finding| write_finding(out, finding, judged))?;
     }
-    for operation in &judged.patch.0 {
-        write_operation(out, operation)?;
-    }
-    Ok(())
+    judged.patch.0.iter().try_for_each(|operation| write_operation(out, operation))
 }
 
-fn write_finding(out: &mut impl Write, finding: &Finding, judged: &Judged) -> io::Result<()> {
+/// The templates in the order in which they are found first.
+fn by_template(findings: &[Finding]) -> Vec<(Option<&Place>, Vec<&Finding>)> {
+    let mut groups: Vec<(Option<&Place>, Vec<&Finding>)> = Vec::new();
+    for finding in findings {
+        let file = finding.template.as_ref().map(|place| &place.file);
+        match groups.iter_mut().find(|(place, _)| place.map(|place| &place.file) == file) {
+            Some((_, group)) => group.push(finding),
+            None => groups.push((finding.template.as_ref(), vec![finding])),
+        }
+    }
+    groups
+}
+
+fn write_finding(out: &mut dyn Write, finding: &Finding, judged: &Judged) -> io::Result<()> {
     let (word, color) = match finding.level {
         Level::Deny => ("deny", AnsiColor::Red),
         Level::Warn => ("warn", AnsiColor::Yellow),
         Level::Fix => ("fix", AnsiColor::Cyan),
     };
     let style = Style::new().fg_color(Some(color.into()));
-    writeln!(out, "  {style}{word}{style:#} {} {}", Visible(&finding.rule), Visible(&finding.path))?;
+    let line = finding.template.as_ref().and_then(|place| place.line).map(|line| format!("line {line}"));
+    let mut head = format!("{style}{word}{style:#}");
+    if finding.rule.is_empty() {
+        // What could not be judged: the text says all there is.
+        return fill(out, "  ", &format!("{head} {}", Visible(&finding.message.replace('\n', " "))));
+    }
+    for part in [&finding.rule, &finding.path, &line.unwrap_or_default()].into_iter().filter(|part| !part.is_empty()) {
+        head.push(' ');
+        head.push_str(&Visible(part).to_string());
+    }
+    fill(out, "  ", &head)?;
     if finding.object == judged.object {
         paragraph(out, &finding.message)?;
     } else {
@@ -64,7 +90,7 @@ fn write_finding(out: &mut impl Write, finding: &Finding, judged: &Judged) -> io
     Ok(())
 }
 
-fn write_operation(out: &mut impl Write, operation: &PatchOperation) -> io::Result<()> {
+fn write_operation(out: &mut dyn Write, operation: &PatchOperation) -> io::Result<()> {
     let (verb, value) = match operation {
         PatchOperation::Add(add) => ("add", Some(&add.value)),
         PatchOperation::Replace(replace) => ("replace", Some(&replace.value)),
@@ -75,19 +101,24 @@ fn write_operation(out: &mut impl Write, operation: &PatchOperation) -> io::Resu
     };
     let path = Visible(operation.path().as_str());
     match value {
-        Some(value) => writeln!(out, "  {verb} {path} = {}", Visible(&value.to_string())),
-        None => writeln!(out, "  {verb} {path}"),
+        Some(value) => fill(out, "  ", &format!("{verb} {path} = {}", Visible(&value.to_string()))),
+        None => fill(out, "  ", &format!("{verb} {path}")),
     }
 }
 
-fn paragraph(out: &mut impl Write, text: &str) -> io::Result<()> {
+fn paragraph(out: &mut dyn Write, text: &str) -> io::Result<()> {
+    text.lines().try_for_each(|line| fill(out, "    ", &Visible(line).to_string()))
+}
+
+/// Breaks a line that is too long; what follows is indented with it, and under a head by more.
+fn fill(out: &mut dyn Write, indent: &str, text: &str) -> io::Result<()> {
     // A name or a command must survive copying: only spaces are places to break.
     let options = Options::new(WIDTH)
-        .initial_indent("    ")
+        .initial_indent(indent)
         .subsequent_indent("    ")
         .break_words(false)
         .word_separator(WordSeparator::AsciiSpace)
         .word_splitter(WordSplitter::NoHyphenation)
         .wrap_algorithm(WrapAlgorithm::FirstFit);
-    text.lines().try_for_each(|line| writeln!(out, "{}", textwrap::fill(&Visible(line).to_string(), &options)))
+    writeln!(out, "{}", textwrap::fill(text, &options))
 }

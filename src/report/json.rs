@@ -4,30 +4,34 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{Judged, Report};
+use super::results::Results;
+use super::{Judged, Summary, Writer};
+
+#[derive(Default)]
+pub(super) struct Json(Results);
 
 #[derive(Serialize)]
 struct Document<'a> {
     version: u8,
-    results: &'a [Judged],
-    summary: Summary,
+    results: [(); 0],
+    summary: &'a Summary,
 }
 
-#[derive(Serialize)]
-struct Summary {
-    objects: usize,
-    denied: usize,
-    normalized: usize,
-    warned: usize,
+fn document(summary: &Summary) -> Document<'_> {
+    Document { version: 1, results: [], summary }
 }
 
-pub(crate) fn write(out: &mut impl Write, report: &Report) -> io::Result<()> {
-    let summary = Summary {
-        objects: report.results.len(),
-        denied: report.denied(),
-        normalized: report.normalized(),
-        warned: report.warned(),
-    };
-    serde_json::to_writer_pretty(&mut *out, &Document { version: 1, results: &report.results, summary })?;
-    writeln!(out)
+impl Writer for Json {
+    fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        self.0 = Results::begin(out, &document(&Summary::default()))?;
+        Ok(())
+    }
+
+    fn result(&mut self, out: &mut dyn Write, judged: &Judged) -> io::Result<()> {
+        self.0.push(out, judged)
+    }
+
+    fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
+        self.0.end(out, &document(summary))
+    }
 }

@@ -1,12 +1,18 @@
 //! What a request costs: deterministic counts, and times only as ratios to plain JSON parsing in the same run.
 
-#![expect(clippy::print_stdout, clippy::expect_used, reason = "a benchmark prints, and stops where it cannot measure")]
+#![expect(
+    clippy::print_stdout,
+    clippy::expect_used,
+    clippy::cast_precision_loss,
+    reason = "a benchmark prints, and stops where it cannot measure"
+)]
 
 #[path = "../canonical.rs"]
 mod canonical;
 mod chart;
 #[path = "../it/fuel/meter.rs"]
 mod meter;
+mod stream;
 
 use std::fs;
 use std::hint::black_box;
@@ -38,7 +44,8 @@ fn main() -> ExitCode {
     println!(
         "native/parse, wasm/parse: time relative to parsing the payload natively into a JSON tree, best of {ROUNDS};"
     );
-    println!("wasm: a fresh instance for each request, as policy-server does");
+    println!("wasm: a fresh instance for each request, as policy-server does\n");
+    stream::measure();
     let is_quick = chart::run(env!("CARGO_BIN_EXE_stable-hooks")).expect("a chart can be written");
     if is_quick { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -19,9 +19,12 @@ pub(crate) fn run(arguments: &[&str], input: &[u8]) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A program that refuses its arguments reads nothing.
-    let _ = child.stdin.take().unwrap().write_all(input);
-    child.wait_with_output().unwrap()
+    let mut stdin = child.stdin.take().unwrap();
+    std::thread::scope(|scope| {
+        // It writes while it reads; one that refuses its arguments reads nothing.
+        scope.spawn(move || stdin.write_all(input));
+        child.wait_with_output().unwrap()
+    })
 }
 
 pub(crate) fn code(output: &Output) -> i32 {
@@ -199,7 +202,7 @@ fn cli_explain_shows_a_page_and_a_list() {
 
 #[test]
 fn cli_help_ends_with_two_examples() {
-    for verb in ["review", "chart", "release", "explain"] {
+    for verb in ["review", "chart", "release", "fix", "explain", "completions"] {
         let help = stdout(&run(&[verb, "--help"], b""));
         let (_, examples) = help.split_once("Examples:\n").unwrap();
         assert_eq!(examples.lines().count(), 2, "{examples}");

@@ -86,11 +86,8 @@ fn release_a_flip_is_shown_with_its_template_and_remedy() {
         assert_eq!(code(&output), 1, "{}", stderr(&output));
         let text = stdout(&output);
         let lines: Vec<_> = text.lines().collect();
-        assert!(
-            lines.iter().any(|line| line.starts_with("allow CREATE Secret cap") && line.contains(".v1 ")),
-            "{text}"
-        );
-        assert!(lines.iter().any(|line| line.starts_with("deny CREATE Secret cap") && line.contains(".v2 ")), "{text}");
+        assert!(lines.iter().any(|line| line.starts_with("allow CREATE Secret cap") && line.contains(".v1")), "{text}");
+        assert!(lines.iter().any(|line| line.starts_with("deny CREATE Secret cap") && line.contains(".v2")), "{text}");
         // However the lines are broken.
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for part in [

@@ -1,0 +1,245 @@
+//! What should change in a stream, what of that is safe, and what is left for people.
+
+use stable_hooks_policy::cluster::NoCluster;
+use stable_hooks_policy::finding::Finding;
+use stable_hooks_policy::helm::{self, DeletePolicy};
+use stable_hooks_policy::identity::{HelmHook, Hook, Identity, classify};
+use stable_hooks_policy::object::Object;
+use stable_hooks_policy::references::{RefKind, references};
+use stable_hooks_policy::selector::{MIGRATION_LABEL, selects};
+use stable_hooks_policy::shown::Shown;
+use stable_hooks_policy::{Request, RuleId, evaluate};
+
+use super::edit::{Edit, apply};
+use super::events::{Completions, complete};
+use super::stream::{Entry, Stream};
+use super::{Options, Remark};
+use crate::input::{Content, request_of};
+
+const BEFORE_HOOK_CREATION: DeletePolicy = DeletePolicy::BeforeHookCreation;
+
+#[derive(Default)]
+pub(super) struct Plan {
+    /// The new text of a document, by its place in the stream.
+    pub(super) edits: Vec<(usize, String)>,
+    pub(super) remarks: Vec<Remark>,
+}
+
+/// An annotation that stays, and why.
+struct Kept {
+    key: &'static str,
+    reason: String,
+}
+
+/// One Job or ServiceAccount of the stream.
+struct Candidate<'a> {
+    place: usize,
+    entry: &'a Entry,
+    object: Object,
+    is_selected: bool,
+}
+
+pub(super) fn plan(stream: &Stream<'_>, options: Options<'_>) -> Plan {
+    let candidates = candidates(stream, options);
+    let selected: Vec<_> =
+        candidates.iter().filter(|candidate| candidate.is_selected).map(|found| found.place).collect();
+    let completions = if options.complete_events { complete(stream, &selected) } else { Completions::new() };
+    let mut plan = Plan::default();
+    for candidate in &candidates {
+        let entry = candidate.entry;
+        let mut remark = |text| plan.remarks.push(stream.remark(entry, text));
+        if entry.is_in_list {
+            if candidate.is_selected && entry.annotation(helm::HOOK).is_some() {
+                remark(format!(
+                    "{} stays as it is: Helm does not look into a List and installs its items as plain resources. Make the object a document of its own.",
+                    helm::HOOK
+                ));
+            }
+            continue;
+        }
+        let (edits, mut kept) = candidate.wanted(stream, &completions);
+        if !candidate.is_selected {
+            if !edits.is_empty() && candidate.could_be_selected() {
+                remark(format!(
+                    "its hook annotations stay as they are: no label says that it is a migration. Label it {MIGRATION_LABEL}: \"true\", or see the setting `selectors`."
+                ));
+            }
+            continue;
+        }
+        let mut text = stream.text(entry.document).to_owned();
+        let mut entry = entry.clone();
+        for edit in edits {
+            match apply(&text, &edit) {
+                Ok(changed) => {
+                    text = changed;
+                    entry.set_annotation(edit.key, &edit.value);
+                }
+                Err(reason) => kept.push(Kept { key: edit.key, reason: reason.to_owned() }),
+            }
+        }
+        for text in left_over(&entry, &kept, options) {
+            plan.remarks.push(stream.remark(&entry, text));
+        }
+        if text != stream.text(entry.document) {
+            plan.edits.push((entry.document, text));
+        }
+    }
+    plan
+}
+
+/// Every Job and ServiceAccount; an account that a selected Job runs as is selected with it.
+fn candidates<'a>(stream: &'a Stream<'_>, options: Options<'_>) -> Vec<Candidate<'a>> {
+    let judged = |(place, entry): (usize, &'a Entry)| {
+        let object = entry.judged()?;
+        if options.settings.ignores_namespace(&entry.head.namespace) {
+            return None;
+        }
+        let is_selected = selects(options.settings, &object, &classify(&object));
+        Some(Candidate { place, entry, object, is_selected })
+    };
+    let mut candidates: Vec<_> = stream.objects.iter().enumerate().filter_map(judged).collect();
+    let jobs = candidates.iter().filter(|candidate| candidate.is_selected);
+    let accounts = jobs.flat_map(|job| {
+        let references = references(&job.entry.object).into_iter();
+        references
+            .filter(|found| found.kind == RefKind::ServiceAccount)
+            .map(|found| (&job.entry.head.namespace, found.name))
+    });
+    let accounts: Vec<_> = accounts.map(|(namespace, name)| (namespace.clone(), name.to_owned())).collect();
+    for candidate in candidates.iter_mut().filter(|candidate| candidate.could_be_selected()) {
+        let is_named = |(namespace, name): &(String, String)| {
+            candidate.entry.is_called("", RefKind::ServiceAccount.as_str(), namespace, name)
+        };
+        candidate.is_selected |= accounts.iter().any(is_named);
+    }
+    candidates
+}
+
+impl Candidate<'_> {
+    fn helm_hook(&self) -> Option<HelmHook<'_>> {
+        match classify(&self.object) {
+            Identity::Hook(Hook::Helm(hook)) => Some(hook),
+            _ => None,
+        }
+    }
+
+    /// Nothing but its labels keeps it from being a migration.
+    fn could_be_selected(&self) -> bool {
+        let is_test = matches!(classify(&self.object), Identity::Hook(hook) if hook.is_test_or_delete_only());
+        !is_test && !self.object.has_controller() && self.object.label(MIGRATION_LABEL) != Some("false")
+    }
+
+    /// The edits that are safe for what the annotations mean, and what has to stay.
+    fn wanted(&self, stream: &Stream<'_>, completions: &Completions) -> (Vec<Edit>, Vec<Kept>) {
+        let (mut edits, mut kept) = (Vec::new(), Vec::new());
+        let Some(hook) = self.helm_hook() else { return (edits, kept) };
+        let events = match completions.get(&self.place) {
+            Some(Ok(events)) => *events,
+            Some(Err(reason)) => {
+                kept.push(Kept { key: helm::HOOK, reason: reason.clone() });
+                hook.events
+            }
+            None => hook.events,
+        };
+        let normal = events.to_string();
+        if hook.hook != normal {
+            edits.push(Edit { key: helm::HOOK, value: normal });
+        }
+        // Where no policy is written Helm takes this one.
+        if let Some(written) = hook.delete_policy.filter(|_| !hook.delete_policies().contains(BEFORE_HOOK_CREATION)) {
+            match self.deletion_obstacle(stream) {
+                Some(reason) => kept.push(Kept { key: helm::HOOK_DELETE_POLICY, reason }),
+                None => edits.push(Edit { key: helm::HOOK_DELETE_POLICY, value: with_before_hook_creation(written) }),
+            }
+        }
+        (edits, kept)
+    }
+
+    /// Why deleting the object before it is created would do harm.
+    fn deletion_obstacle(&self, stream: &Stream<'_>) -> Option<String> {
+        if stream.holds_twice(self.entry) {
+            return Some(
+                "the stream has an object of that name more than once, and Helm would delete one for the other"
+                    .to_owned(),
+            );
+        }
+        let workload = stream.workload_of(self.entry)?;
+        Some(format!("{} runs as it, and its pods' tokens would stop working at each upgrade", workload.shown()))
+    }
+}
+
+/// Items that Helm does not know stay: what they were meant to be only their author knows.
+fn with_before_hook_creation(written: &str) -> String {
+    let mut items = vec![BEFORE_HOOK_CREATION.as_str().to_owned()];
+    for item in written.split(',').map(|item| item.trim().to_lowercase()).filter(|item| !item.is_empty()) {
+        if !items.contains(&item) {
+            items.push(item);
+        }
+    }
+    items.join(",")
+}
+
+/// What the policy still finds in the annotations, each with the reason why it was not mended here.
+fn left_over(entry: &Entry, kept: &[Kept], options: Options<'_>) -> Vec<String> {
+    let request = request_of(Content::Manifest(entry.object.clone()), false);
+    let verdict = Request::parse(request).map(|request| evaluate(&request, options.settings, &NoCluster));
+    let findings: Vec<Finding> = verdict.iter().flat_map(|verdict| verdict.all_findings().cloned()).collect();
+    let is_about = |finding: &Finding, key: &str| annotation(finding).is_some_and(|about| about == key);
+    let mut texts = Vec::new();
+    for finding in &findings {
+        let Some(key) = annotation(finding) else { continue };
+        // Helm's default holds, and there is nothing to mend.
+        let has_default = matches!(finding.rule, RuleId::HookWeight | RuleId::HookDeletePolicy);
+        if has_default && entry.annotation(&key).is_none() {
+            continue;
+        }
+        let kept = kept.iter().find(|kept| kept.key == key).map(|kept| kept.reason.as_str());
+        let reason = kept.unwrap_or_else(|| general_reason(finding.rule, entry, options));
+        texts.push(format!("{} It stays as it is: {reason}. {}", finding.message, finding.help));
+    }
+    for Kept { key, reason } in kept.iter().filter(|kept| !findings.iter().any(|found| is_about(found, kept.key))) {
+        let value = Shown(entry.annotation(key).unwrap_or_default()).to_string();
+        texts.push(format!("{key} stays \"{value}\": {reason}."));
+    }
+    texts
+}
+
+fn annotation(finding: &Finding) -> Option<String> {
+    let key = finding.path.as_str().strip_prefix("/metadata/annotations/")?;
+    Some(key.replace("~1", "/").replace("~0", "~"))
+}
+
+/// Why this verb never mends what such a rule finds.
+fn general_reason(rule: RuleId, entry: &Entry, options: Options<'_>) -> &'static str {
+    let lacks_event = entry.events().is_some_and(|events| events.completed() != events);
+    match rule {
+        RuleId::HookEvents if lacks_event && !options.complete_events => "events are added only with --complete-events",
+        RuleId::HookEvents => "it reads the same to Helm",
+        RuleId::HookDeletePolicy => "without that policy Helm would leave there what it deletes today",
+        RuleId::HookWeight => "another weight could change the order of the hooks",
+        RuleId::ArgocdAnnotations => "only Helm's annotations are mended here",
+        RuleId::PlainMigration => "making a hook of it would be a flip",
+        _ => "what is meant only the chart's author can say",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stable_hooks_policy::helm::{DeletePolicies, DeletePolicy};
+
+    use super::with_before_hook_creation;
+
+    #[test]
+    fn the_policy_is_put_before_the_others() {
+        for (written, expected) in [
+            ("hook-succeeded", "before-hook-creation,hook-succeeded"),
+            (" Hook-Failed , hook-failed,", "before-hook-creation,hook-failed"),
+            ("", "before-hook-creation"),
+            ("hook-succeded", "before-hook-creation,hook-succeded"),
+        ] {
+            let mended = with_before_hook_creation(written);
+            assert_eq!(mended, expected);
+            assert!(DeletePolicies::parse(&mended).contains(DeletePolicy::BeforeHookCreation));
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! A file line by line, one line ahead: so far must one see to know where a document ends.
+
+use std::io::BufRead;
+
+use super::error::{InputError, Reason};
+
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// The lines of a file, each with its line break.
+pub(super) struct Lines<R> {
+    reader: R,
+    /// The line that comes next; empty at the end of the file.
+    ahead: Vec<u8>,
+    /// Its number, from 1.
+    pub(super) number: usize,
+    failure: Option<InputError>,
+}
+
+/// What was read of a file and not used yet.
+#[derive(Default)]
+pub(super) struct Text {
+    pub(super) bytes: Vec<u8>,
+    /// Where the bytes begin.
+    pub(super) line: usize,
+}
+
+/// What is left to read of a text, and where that is.
+#[derive(Clone, Copy)]
+pub(super) struct Cursor<'a> {
+    pub(super) rest: &'a [u8],
+    /// From 1.
+    pub(super) line: usize,
+    /// Bytes before `rest` in its line.
+    pub(super) column: usize,
+}
+
+impl<R: BufRead> Lines<R> {
+    pub(super) fn new(reader: R) -> Self {
+        let mut lines = Self { reader, ahead: Vec::new(), number: 0, failure: None };
+        lines.advance();
+        lines
+    }
+
+    fn advance(&mut self) {
+        self.ahead.clear();
+        self.number += 1;
+        if let Err(error) = self.reader.read_until(b'\n', &mut self.ahead) {
+            self.ahead.clear();
+            self.failure = Some(InputError { line: self.number, reason: Reason::Reading(error.to_string()) });
+        }
+    }
+
+    /// Why the file ended early; told once.
+    pub(super) fn take_failure(&mut self) -> Option<InputError> {
+        self.failure.take()
+    }
+
+    pub(super) fn is_at_end(&self) -> bool {
+        self.ahead.is_empty()
+    }
+
+    /// The next line, unless a document begins or ends there.
+    pub(super) fn peek(&self) -> Option<&[u8]> {
+        (!self.is_at_end() && !is_marker(&self.ahead)).then_some(&self.ahead)
+    }
+
+    /// Moves the next line to the end of a text.
+    pub(super) fn move_to(&mut self, text: &mut Text) {
+        text.bytes.extend_from_slice(&self.ahead);
+        self.advance();
+    }
+
+    pub(super) fn skip(&mut self) {
+        self.advance();
+    }
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn take(&mut self, count: usize) -> &'a [u8] {
+        let (taken, rest) = self.rest.split_at_checked(count).unwrap_or((self.rest, &[]));
+        self.rest = rest;
+        let mut lines = taken.rsplit(|byte| *byte == b'\n');
+        let last = lines.next().map_or(0, <[u8]>::len);
+        let breaks = lines.count();
+        self.column = if breaks == 0 { self.column + last } else { last };
+        self.line += breaks;
+        taken
+    }
+
+    pub(super) fn take_line(&mut self) -> &'a [u8] {
+        let end = self.rest.iter().position(|byte| *byte == b'\n');
+        self.take(end.map_or(self.rest.len(), |at| at + 1))
+    }
+
+    /// Moves over white space, comments and YAML directives.
+    pub(super) fn skip_blank(&mut self) {
+        loop {
+            self.take(self.rest.len() - self.rest.trim_ascii_start().len());
+            if [&b"#"[..], b"%YAML", b"%TAG"].iter().any(|start| self.rest.starts_with(start)) {
+                self.take_line();
+            } else {
+                return;
+            }
+        }
+    }
+}
+
+impl Text {
+    pub(super) fn strip_prefix(&mut self, prefix: &[u8]) {
+        if self.bytes.starts_with(prefix) {
+            self.bytes.drain(..prefix.len());
+        }
+    }
+}
+
+/// Whether a YAML document starts (`---`) or ends (`...`) at this line. At column 0 a marker is one even inside a block scalar.
+fn is_marker(line: &[u8]) -> bool {
+    let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+    let after = line.strip_prefix(b"---").or_else(|| line.strip_prefix(b"..."));
+    after.is_some_and(|after| after.first().is_none_or(u8::is_ascii_whitespace))
+}

@@ -1,0 +1,132 @@
+//! A PolicyReport (wgpolicyk8s.io/v1alpha2), or a Report of its successor (openreports.io/v1alpha1): the same fields.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::results::Results;
+use super::{Finding, Judged, Level, ObjectRef, Summary, Writer};
+
+const NAME: &str = env!("CARGO_PKG_NAME");
+
+pub(super) struct PolicyReport {
+    api: Api,
+    results: Results,
+    counts: Counts,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Api {
+    PolicyReport,
+    OpenReports,
+}
+
+/// How many results came to what.
+#[derive(Default, Serialize)]
+struct Counts {
+    pass: usize,
+    fail: usize,
+    warn: usize,
+    error: usize,
+    skip: usize,
+}
+
+impl PolicyReport {
+    pub(super) fn new(api: Api) -> Self {
+        Self { api, results: Results::default(), counts: Counts::default() }
+    }
+
+    fn document(&self) -> Value {
+        let (api_version, kind) = match self.api {
+            Api::PolicyReport => ("wgpolicyk8s.io/v1alpha2", "PolicyReport"),
+            Api::OpenReports => ("openreports.io/v1alpha1", "Report"),
+        };
+        json!({
+            "apiVersion": api_version,
+            "kind": kind,
+            "metadata": {"name": NAME},
+            "results": [],
+            "summary": self.counts,
+        })
+    }
+
+    fn push(&mut self, out: &mut dyn Write, item: &Item<'_>) -> io::Result<()> {
+        let count = match item.result {
+            Outcome::Pass => &mut self.counts.pass,
+            Outcome::Fail => &mut self.counts.fail,
+            Outcome::Warn => &mut self.counts.warn,
+        };
+        *count += 1;
+        self.results.push(out, item)
+    }
+}
+
+impl Writer for PolicyReport {
+    fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        self.results = Results::begin(out, &self.document())?;
+        Ok(())
+    }
+
+    fn result(&mut self, out: &mut dyn Write, judged: &Judged) -> io::Result<()> {
+        if judged.findings.is_empty() {
+            self.push(out, &Item::new(Outcome::Pass, &judged.object))?;
+        }
+        judged.findings.iter().try_for_each(|finding| self.push(out, &Item::of(finding)))
+    }
+
+    fn end(&mut self, out: &mut dyn Write, _: &Summary) -> io::Result<()> {
+        self.results.end(out, &self.document())
+    }
+}
+
+/// One result. What is not known is left out: the API server refuses null for a string.
+#[derive(Serialize)]
+struct Item<'a> {
+    source: &'static str,
+    policy: &'static str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    rule: &'a str,
+    result: Outcome,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    message: String,
+    resources: [Resource<'a>; 1],
+}
+
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Outcome {
+    Pass,
+    Fail,
+    Warn,
+}
+
+#[derive(Serialize)]
+struct Resource<'a> {
+    kind: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    namespace: &'a str,
+    name: &'a str,
+}
+
+impl<'a> Item<'a> {
+    fn new(result: Outcome, object: &'a ObjectRef) -> Self {
+        let ObjectRef { kind, namespace, name, .. } = object;
+        Self {
+            source: NAME,
+            policy: NAME,
+            rule: "",
+            result,
+            message: String::new(),
+            resources: [Resource { kind, namespace, name }],
+        }
+    }
+
+    fn of(finding: &'a Finding) -> Self {
+        let outcome = match finding.level {
+            Level::Deny => Outcome::Fail,
+            Level::Warn | Level::Fix => Outcome::Warn,
+        };
+        Self { rule: &finding.rule, message: finding.text(), ..Self::new(outcome, &finding.object) }
+    }
+}

@@ -1,0 +1,111 @@
+//! SARIF 2.1.0, for code scanning: one result a finding, with the rule's own page as its help.
+
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+use stable_hooks_policy::{RuleId, docs};
+
+use super::results::Results;
+use super::{Finding, Judged, Level, Place, Summary, Writer};
+
+#[derive(Default)]
+pub(super) struct Sarif(Results);
+
+impl Writer for Sarif {
+    fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        self.0 = Results::begin(out, &document())?;
+        Ok(())
+    }
+
+    fn result(&mut self, out: &mut dyn Write, judged: &Judged) -> io::Result<()> {
+        judged.findings.iter().try_for_each(|finding| self.0.push(out, &result(judged, finding)))
+    }
+
+    fn end(&mut self, out: &mut dyn Write, _: &Summary) -> io::Result<()> {
+        self.0.end(out, &document())
+    }
+}
+
+fn document() -> Value {
+    let rules: Vec<_> = RuleId::ALL.iter().map(|id| rule(*id)).collect();
+    let driver = json!({
+        "name": env!("CARGO_PKG_NAME"),
+        "version": env!("CARGO_PKG_VERSION"),
+        "informationUri": env!("CARGO_PKG_REPOSITORY"),
+        "rules": rules,
+    });
+    json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": []}],
+    })
+}
+
+fn rule(id: RuleId) -> Value {
+    let (rule, body) = (id.rule(), docs::body(id));
+    let level = match rule.default.as_str() {
+        "off" => "none",
+        "deny" => "error",
+        "fix" => "note",
+        _ => "warning",
+    };
+    json!({
+        "id": rule.id,
+        "shortDescription": {"text": rule.summary},
+        "help": {"text": body, "markdown": body},
+        "defaultConfiguration": {"level": level},
+    })
+}
+
+fn result(judged: &Judged, finding: &Finding) -> Value {
+    let level = match finding.level {
+        Level::Deny => "error",
+        Level::Warn => "warning",
+        Level::Fix => "note",
+    };
+    let mut result = json!({
+        "level": level,
+        "message": {"text": finding.text()},
+        "locations": [{
+            "physicalLocation": physical_location(judged.place_of(finding)),
+            "logicalLocations": [{"fullyQualifiedName": finding.object.to_string(), "kind": "object"}],
+        }],
+    });
+    let index = RuleId::ALL.iter().position(|id| id.as_str() == finding.rule);
+    if let (Some(index), Some(fields)) = (index, result.as_object_mut()) {
+        fields.insert("ruleId".to_owned(), finding.rule.as_str().into());
+        fields.insert("ruleIndex".to_owned(), index.into());
+    }
+    result
+}
+
+fn physical_location(place: &Place) -> Value {
+    let mut location = json!({"artifactLocation": {"uri": uri(&place.file)}});
+    if let (Some(line), Some(fields)) = (place.line, location.as_object_mut()) {
+        fields.insert("region".to_owned(), json!({"startLine": line}));
+    }
+    location
+}
+
+/// A path as a relative URI, or with a scheme if it is absolute.
+fn uri(path: &str) -> String {
+    use std::fmt::Write as _;
+
+    let scheme = if path.starts_with('/') { "file://" } else { "" };
+    path.bytes().fold(scheme.to_owned(), |mut uri, byte| {
+        let is_plain = byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
+        let _ = if is_plain { write!(uri, "{}", char::from(byte)) } else { write!(uri, "%{byte:02X}") };
+        uri
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::uri;
+
+    #[test]
+    fn paths_become_uris() {
+        assert_eq!(uri("charts/a b/ü:1.yaml"), "charts/a%20b/%C3%BC%3A1.yaml");
+        assert_eq!(uri("/tmp/x"), "file:///tmp/x");
+    }
+}

@@ -1,0 +1,126 @@
+//! Streams that are long, broken in the middle, or read by nobody.
+
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::cli::{code, run, stderr, stdout};
+
+/// Far below what the streams hold; a run that kept its results or its input would not fit.
+const MOST_KIB: u64 = 64 * 1024;
+
+/// The n-th of many objects, as YAML or as one line of JSON: most of them large and of no interest, as in a cluster.
+fn object(number: usize, is_json: bool) -> String {
+    let filler = "x".repeat(if number.is_multiple_of(10) { 40_000 } else { 100 });
+    let hook = if number.is_multiple_of(7) { "pre-upgrade" } else { "pre-install,pre-upgrade" };
+    if is_json {
+        format!(
+            "{{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"metadata\":{{\"name\":\"j{number}\",\"labels\":{{\"app\":\"migrate\"}},\
+             \"annotations\":{{\"helm.sh/hook\":\"{hook}\",\"filler\":\"{filler}\"}}}}}}\n"
+        )
+    } else {
+        format!(
+            "---\napiVersion: batch/v1\nkind: Job\nmetadata:\n  name: j{number}\n  labels: {{app: migrate}}\n  \
+             annotations:\n    helm.sh/hook: {hook}\n    filler: {filler}\n"
+        )
+    }
+}
+
+fn start(arguments: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stable-hooks"));
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+/// The most memory that a process has held so far.
+fn peak_kib(child: &Child) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// Judges `count` objects; what it writes is read by another thread, and its memory before its input ends.
+fn judged(format: &str, is_json: bool, count: usize) -> (String, u64, usize) {
+    let mut child = start(&["review", "-o", format]);
+    let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        output.read_to_string(&mut text).unwrap();
+        text
+    });
+    let mut bytes = 0;
+    for number in 0..count {
+        let text = object(number, is_json);
+        bytes += text.len();
+        input.write_all(text.as_bytes()).unwrap();
+    }
+    let peak = peak_kib(&child);
+    drop(input);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    (reader.join().unwrap(), peak, bytes)
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn streams_of_50_megabytes_need_no_memory_of_their_own() {
+    for (format, is_json) in [("json", true), ("human", false)] {
+        let (text, peak, bytes) = judged(format, is_json, 12_500);
+        assert!(bytes > 50_000_000, "{bytes}");
+        assert!(peak < MOST_KIB, "{format}: {peak} KiB for {bytes} bytes");
+        if is_json {
+            let report: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(report["results"].as_array().unwrap().len(), 12_500);
+        } else {
+            assert!(text.ends_with("12500 objects: 0 denied, 12500 normalized, 0 with warnings\n"));
+        }
+    }
+}
+
+#[test]
+fn streams_with_broken_documents_in_the_middle_are_judged_around_them() {
+    for is_json in [true, false] {
+        let broken = if is_json { "{\"hunter2\": \n" } else { "---\nhunter2: [\n" };
+        let mut stream = String::new();
+        for number in 0..300 {
+            let _ = write!(stream, "{}", if number % 100 == 50 { broken.to_owned() } else { object(number, is_json) });
+        }
+        let output = run(&["review", "-o", "json"], stream.as_bytes());
+        assert_eq!(code(&output), 2);
+        let report: Value = serde_json::from_str(&stdout(&output)).unwrap();
+        assert_eq!(report["results"].as_array().unwrap().len(), 297);
+        assert_eq!(stderr(&output).lines().count(), 3, "{}", stderr(&output));
+        assert!(!stderr(&output).contains("hunter2"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn streams_that_nobody_reads_end_quietly() {
+    for format in ["human", "json", "sarif", "github", "policyreport"] {
+        let mut child = start(&["review", "-o", format]);
+        drop(child.stdout.take());
+        let mut input = child.stdin.take().unwrap();
+        // It stops reading as soon as it notices; what is written then goes nowhere.
+        let is_refused = (0..100_000).any(|number| input.write_all(object(number, true).as_bytes()).is_err());
+        assert!(is_refused, "{format} reads on although nobody listens");
+        drop(input);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((code(&output), stderr(&output)), (0, String::new()), "{format}");
+    }
+}
+
+#[test]
+fn streams_show_what_is_judged_before_they_end() {
+    let mut child = start(&["review"]);
+    let mut input = child.stdin.take().unwrap();
+    // Fewer than fit into the pipe that nobody reads yet.
+    for number in 0..40 {
+        input.write_all(object(number, true).as_bytes()).unwrap();
+    }
+    let mut first = [0; 9];
+    child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"normalize");
+    drop(input);
+    child.wait().unwrap();
+}
