@@ -62,7 +62,7 @@ pub fn fix(text: &[u8], options: Options<'_>) -> Fixed {
     remarks.extend(stream.unreadable());
     let mut mended = Vec::with_capacity(text.len());
     for (number, document) in stream.documents.iter().enumerate() {
-        let changed = edits.iter().find(|(place, _)| *place == number).map(|(_, text)| text.as_bytes());
+        let changed = edits.get(&number).map(String::as_bytes);
         mended.extend_from_slice(document.separator);
         mended.extend_from_slice(changed.unwrap_or(document.text));
     }

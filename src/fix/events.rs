@@ -21,15 +21,16 @@ pub(super) fn complete(stream: &Stream<'_>, places: &[usize]) -> Completions {
     };
     let mut completions: Completions = places.iter().filter_map(lacking).collect();
     loop {
-        let refused = completions.iter().find_map(|(place, completion)| {
+        let refused = completions.iter().filter_map(|(place, completion)| {
             let hook = stream.objects.get(*place)?;
             let completed = completion.as_ref().ok()?;
-            Some((*place, obstacle(stream, &completions, hook, *completed)?))
+            Some((*place, Err(obstacle(stream, &completions, hook, *completed)?)))
         });
-        match refused {
-            Some((place, reason)) => completions.insert(place, Err(reason)),
-            None => return completions,
-        };
+        let refused: Completions = refused.collect();
+        if refused.is_empty() {
+            return completions;
+        }
+        completions.extend(refused);
     }
 }
 
@@ -61,7 +62,7 @@ fn obstacle(stream: &Stream<'_>, completions: &Completions, hook: &Entry, comple
 fn is_met(stream: &Stream<'_>, completions: &Completions, hook: &Entry, need: &Reference<'_>, event: Event) -> bool {
     let namespace = need.namespace.unwrap_or(&hook.head.namespace);
     let named = |entry: &Entry| entry.is_called("", need.kind.as_str(), namespace, need.name);
-    let mut found = stream.objects.iter().enumerate().filter(|(_, entry)| named(entry)).peekable();
+    let mut found = stream.named(need.name).filter(|(_, entry)| named(entry)).peekable();
     found.peek().is_none()
         || found.any(|(place, entry)| {
             let events = completions.get(&place).and_then(|completion| completion.as_ref().ok()).copied();

@@ -1,5 +1,7 @@
 //! What should change in a stream, what of that is safe, and what is left for people.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use stable_hooks_policy::cluster::NoCluster;
 use stable_hooks_policy::finding::Finding;
 use stable_hooks_policy::helm::{self, DeletePolicy};
@@ -21,7 +23,7 @@ const BEFORE_HOOK_CREATION: DeletePolicy = DeletePolicy::BeforeHookCreation;
 #[derive(Default)]
 pub(super) struct Plan {
     /// The new text of a document, by its place in the stream.
-    pub(super) edits: Vec<(usize, String)>,
+    pub(super) edits: BTreeMap<usize, String>,
     pub(super) remarks: Vec<Remark>,
 }
 
@@ -81,7 +83,7 @@ pub(super) fn plan(stream: &Stream<'_>, options: Options<'_>) -> Plan {
             plan.remarks.push(stream.remark(&entry, text));
         }
         if text != stream.text(entry.document) {
-            plan.edits.push((entry.document, text));
+            plan.edits.insert(entry.document, text);
         }
     }
     plan
@@ -99,18 +101,17 @@ fn candidates<'a>(stream: &'a Stream<'_>, options: Options<'_>) -> Vec<Candidate
     };
     let mut candidates: Vec<_> = stream.objects.iter().enumerate().filter_map(judged).collect();
     let jobs = candidates.iter().filter(|candidate| candidate.is_selected);
-    let accounts = jobs.flat_map(|job| {
-        let references = references(&job.entry.object).into_iter();
-        references
-            .filter(|found| found.kind == RefKind::ServiceAccount)
-            .map(|found| (&job.entry.head.namespace, found.name))
-    });
-    let accounts: Vec<_> = accounts.map(|(namespace, name)| (namespace.clone(), name.to_owned())).collect();
+    let mut accounts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for job in jobs {
+        for account in references(&job.entry.object).into_iter().filter(|found| found.kind == RefKind::ServiceAccount) {
+            accounts.entry(account.name.to_owned()).or_default().insert(job.entry.head.namespace.clone());
+        }
+    }
     for candidate in candidates.iter_mut().filter(|candidate| candidate.could_be_selected()) {
-        let is_named = |(namespace, name): &(String, String)| {
-            candidate.entry.is_called("", RefKind::ServiceAccount.as_str(), namespace, name)
-        };
-        candidate.is_selected |= accounts.iter().any(is_named);
+        let name = &candidate.entry.head.name;
+        let kind = RefKind::ServiceAccount.as_str();
+        let mut namespaces = accounts.get(name).into_iter().flatten();
+        candidate.is_selected |= namespaces.any(|namespace| candidate.entry.is_called("", kind, namespace, name));
     }
     candidates
 }

@@ -1,5 +1,6 @@
 //! A manifest stream as Helm takes it apart: at lines that start with three dashes, whatever stands around them.
 
+use std::collections::BTreeMap;
 use std::mem;
 
 use serde_json::Value;
@@ -21,6 +22,10 @@ pub(super) struct Stream<'a> {
     pub(super) documents: Vec<Document<'a>>,
     /// The objects of all documents, the items of lists too.
     pub(super) objects: Vec<Entry>,
+    /// Their places by name: a search for each object would make a long stream quadratic.
+    by_name: BTreeMap<String, Vec<usize>>,
+    /// The places of the release's workloads, by the name of the account that their pods run as.
+    by_account: BTreeMap<String, Vec<usize>>,
 }
 
 /// The text between two separators, byte for byte.
@@ -55,7 +60,8 @@ pub(super) struct Entry {
 
 impl<'a> Stream<'a> {
     pub(super) fn read(text: &'a [u8]) -> Self {
-        let mut stream = Self { documents: Vec::new(), objects: Vec::new() };
+        let (by_name, by_account) = (BTreeMap::new(), BTreeMap::new());
+        let mut stream = Self { documents: Vec::new(), objects: Vec::new(), by_name, by_account };
         let (mut separator, mut start, mut end, mut line, mut first_line) = (NOTHING, 0, 0, 1, 1);
         for part in text.split_inclusive(|byte| *byte == b'\n') {
             if part.starts_with(SEPARATOR) {
@@ -74,12 +80,23 @@ impl<'a> Stream<'a> {
     fn add(&mut self, separator: &'a [u8], text: &'a [u8], line: usize) {
         let (start, defect) = match self.objects_of(text) {
             Ok((start, objects)) => {
-                self.objects.extend(objects);
+                for entry in objects {
+                    self.add_object(entry);
+                }
                 (start, None)
             }
             Err(Defect { line, reason }) => (line, Some(reason)),
         };
         self.documents.push(Document { separator, text, line: line + start - 1, defect });
+    }
+
+    fn add_object(&mut self, entry: Entry) {
+        let place = self.objects.len();
+        self.by_name.entry(entry.head.name.clone()).or_default().push(place);
+        if let Some(account) = pod_account(&entry.object).filter(|_| entry.is_resource()) {
+            self.by_account.entry(account.to_owned()).or_default().push(place);
+        }
+        self.objects.push(entry);
     }
 
     /// The objects, and in which line the first begins.
@@ -121,18 +138,24 @@ impl<'a> Stream<'a> {
         })
     }
 
+    /// The objects of that name, of any kind, each with its place.
+    pub(super) fn named(&self, name: &str) -> impl Iterator<Item = (usize, &Entry)> {
+        let places = self.by_name.get(name).into_iter().flatten();
+        places.filter_map(|place| Some((*place, self.objects.get(*place)?)))
+    }
+
+    /// Objects without a name get one of their own from the API server.
     pub(super) fn holds_twice(&self, entry: &Entry) -> bool {
-        self.objects.iter().filter(|other| other.has_key_of(entry)).count() > 1
+        let name = &entry.head.name;
+        !name.is_empty() && self.named(name).filter(|(_, other)| other.has_key_of(entry)).count() > 1
     }
 
     /// A workload of the release whose pods run as that ServiceAccount, for as long as the release lives.
     pub(super) fn workload_of(&self, account: &Entry) -> Option<&Entry> {
-        let runs_as_it = |other: &&Entry| {
-            let name = pod_account(&other.object).unwrap_or_default();
-            let kind = RefKind::ServiceAccount.as_str();
-            other.is_resource() && account.is_called("", kind, &other.head.namespace, name)
-        };
-        self.objects.iter().find(runs_as_it)
+        let name = &account.head.name;
+        let mut workloads = self.by_account.get(name)?.iter().filter_map(|place| self.objects.get(*place));
+        let kind = RefKind::ServiceAccount.as_str();
+        workloads.find(|workload| account.is_called("", kind, &workload.head.namespace, name))
     }
 
     pub(super) fn remark(&self, entry: &Entry, text: String) -> Remark {

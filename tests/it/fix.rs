@@ -79,6 +79,14 @@ fn fix_keeps_marks_breaks_tabs_and_blanks() {
 }
 
 #[test]
+fn fix_takes_objects_without_a_name_for_different_ones() {
+    let hook = job("    helm.sh/hook: pre-install,pre-upgrade\n    helm.sh/hook-delete-policy: hook-failed\n");
+    let hook = hook.replace("name: migrate\n", "generateName: migrate-\n");
+    let (out, _) = fixed(&[], &format!("{hook}---\n{hook}"));
+    assert_eq!(out.matches("before-hook-creation,hook-failed").count(), 2, "{out}");
+}
+
+#[test]
 fn fix_leaves_what_helm_assumes() {
     for annotations in [
         "    helm.sh/hook: pre-install,pre-upgrade\n",

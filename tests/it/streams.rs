@@ -124,3 +124,35 @@ fn streams_show_what_is_judged_before_they_end() {
     drop(input);
     child.wait().unwrap();
 }
+
+/// What the program writes to a terminal; `None` where no terminal can be made.
+fn on_terminal(commands: &str) -> Option<String> {
+    let mut script = Command::new("script");
+    script
+        .args(["-qec", commands, "/dev/null"])
+        .env("PROGRAM", env!("CARGO_BIN_EXE_stable-hooks"))
+        .env("TERM", "xterm");
+    let Ok(output) = script.stdin(Stdio::null()).output() else {
+        eprintln!("SKIPPED on a terminal: there is no `script`");
+        return None;
+    };
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn streams_show_a_bar_on_a_terminal_when_they_take_longer_than_a_second() {
+    let job = "printf '{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"a\"}}\\n'";
+    let Some(slow) = on_terminal(&format!("{{ {job}; sleep 1.2; {job}; {job}; }} | \"$PROGRAM\" review -q")) else {
+        return;
+    };
+    assert!(slow.contains("B/s"), "{slow:?}");
+    // It takes itself away when it is done.
+    assert!(slow.trim_end_matches(['\r', '\n']).ends_with("\u{1b}[2K"), "{slow:?}");
+    let quick = on_terminal(&format!("{{ {job}; {job}; }} | \"$PROGRAM\" review -q")).unwrap();
+    assert_eq!(quick, "");
+    let shown = on_terminal(&format!("{{ {job}; sleep 1.2; {job}; {job}; }} | \"$PROGRAM\" review")).unwrap();
+    assert!(
+        shown.contains("Secret a") && !shown.contains("B/s"),
+        "results on the same terminal are progress: {shown:?}"
+    );
+}

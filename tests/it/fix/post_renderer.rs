@@ -50,3 +50,10 @@ fn fix_works_as_post_renderer_of_helm_4() {
     let rendered = render(&["--post-renderer-args", "--complete-events"]);
     assert!(rendered.contains("helm.sh/hook: pre-install,pre-upgrade\n"), "{rendered}");
 }
+
+#[test]
+fn fix_the_plugin_has_the_version_of_the_program() {
+    let plugin = std::fs::read(root().join("plugins/post-renderer/plugin.yaml")).unwrap();
+    let plugin = stable_hooks::input::value(&plugin).unwrap();
+    assert_eq!(plugin["version"], env!("CARGO_PKG_VERSION"));
+}
