@@ -1,5 +1,6 @@
 //! Arguments, resolved once, and the exit code: 0 nothing denied, 1 something denied, 2 could not judge.
 
+mod chart;
 mod completions;
 mod explain;
 mod fix;
@@ -36,6 +37,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Review(review::Arguments),
+    Chart(Box<chart::Arguments>),
     Release(release::Arguments),
     Fix(fix::Arguments),
     Explain(explain::Arguments),
@@ -167,6 +169,11 @@ fn read_input(file: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
+/// Helm takes `-n` away from its plugins and says this instead.
+fn namespace_of_helm() -> Option<String> {
+    std::env::var("HELM_NAMESPACE").ok().filter(|namespace| !namespace.is_empty())
+}
+
 /// As Kubewarden hands settings to a policy: an object, also where the file is empty.
 fn read_settings(path: &Path) -> Result<Value, Failure> {
     match input::value(&read(path)?) {
@@ -181,6 +188,7 @@ fn read_settings(path: &Path) -> Result<Value, Failure> {
 pub fn main() -> ExitCode {
     let result = match Cli::parse().verb {
         Verb::Review(arguments) => review::run(&arguments),
+        Verb::Chart(arguments) => chart::run(&arguments),
         Verb::Release(arguments) => release::run(&arguments),
         Verb::Fix(arguments) => fix::run(&arguments),
         Verb::Explain(arguments) => explain::run(&arguments),

@@ -72,6 +72,23 @@ impl ClusterView {
         Ok(Self { kinds: Some(Arc::new(kinds)), records: None })
     }
 
+    /// A cluster of which it is known that nothing is in it.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self { kinds: Some(Arc::default()), records: None }
+    }
+
+    /// The same cluster with these objects in it as well, in the place of others of their names.
+    #[must_use]
+    pub fn with_objects(&self, objects: impl IntoIterator<Item = Value>) -> Self {
+        let mut kinds = self.kinds.as_deref().cloned().unwrap_or_default();
+        for object in objects {
+            let (kind, place) = address(&object);
+            kinds.entry(kind).or_default().insert(place, object);
+        }
+        Self { kinds: Some(Arc::new(kinds)), records: self.records.clone() }
+    }
+
     /// The same cluster with release records in it. Where there is no other object, these are all its Secrets and
     /// `ConfigMaps`, and about other kinds still nothing is known.
     #[must_use]

@@ -101,6 +101,17 @@ impl StoredRecord {
         Ok(Self { kind, namespace, release: record.name, version: record.version, status, pending, object })
     }
 
+    /// Of the object that holds it.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
     /// Orders a history: release by release, the oldest revision first.
     #[must_use]
     pub fn order(&self) -> impl Ord + use<> {

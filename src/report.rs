@@ -9,6 +9,7 @@ mod sarif;
 
 use std::fmt;
 use std::io::{self, Write};
+use std::mem;
 
 use clap::ValueEnum;
 use json_patch::Patch;
@@ -88,7 +89,7 @@ pub(crate) struct Judged {
     patch: Patch,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Verdict {
     Allow,
@@ -105,7 +106,7 @@ pub(crate) struct ObjectRef {
 }
 
 /// A finding as the policy reports it, and where in a chart it comes from.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Finding {
     /// Empty where something could not be judged.
     rule: String,
@@ -154,6 +155,19 @@ impl Judged {
         let findings = findings(&object, &answer);
         let operation = text(request, "/operation").to_owned();
         Self { source, place, operation, object, verdict, findings, patch: answer.patch }
+    }
+
+    /// One result of two that were asked for one thing: the other's object, and what both found, once.
+    pub(crate) fn followed_by(self, mut other: Self) -> Self {
+        other.verdict = other.verdict.max(self.verdict);
+        let mut findings = self.findings;
+        findings.extend(mem::take(&mut other.findings));
+        for finding in findings {
+            if !other.findings.contains(&finding) {
+                other.findings.push(finding);
+            }
+        }
+        other
     }
 
     /// Says of each finding in which template its object's field is written.

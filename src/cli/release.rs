@@ -1,9 +1,7 @@
 //! `release`: what the release rules say to records that Helm stored.
 
 use std::cell::LazyCell;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use clap::Args;
@@ -11,8 +9,9 @@ use serde_json::Value;
 use stable_hooks_policy::shown::Shown;
 
 use super::run::{Asked, Run};
-use super::{FailOn, Failure, Judge, Outcome, OutputArguments, PolicyArguments, read_input};
+use super::{FailOn, Failure, Judge, Outcome, OutputArguments, PolicyArguments, namespace_of_helm, read_input};
 use crate::input::{Content, Document, documents};
+use crate::kubectl;
 use crate::records::{StoredRecord, record_object, settings_for};
 use crate::report::{ObjectRef, Place};
 
@@ -47,16 +46,16 @@ pub(super) struct Arguments {
 }
 
 /// A record, and where it comes from.
-struct Given {
+pub(super) struct Given {
     source: String,
     place: Place,
-    record: StoredRecord,
+    pub(super) record: StoredRecord,
 }
 
 /// One run over all that was given.
-struct Reading<'a> {
-    judge: &'a Judge,
-    run: Run,
+pub(super) struct Reading<'a> {
+    pub(super) judge: &'a Judge,
+    pub(super) run: Run,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
@@ -65,9 +64,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         return Err(Failure("-n goes with a release's name, and only files are given".to_owned()));
     }
     let mut reading = Reading { judge: &judge, run: Run::new(&arguments.output) };
+    let namespace = arguments.namespace.clone().or_else(namespace_of_helm);
     let mut given = Vec::new();
     for file in &arguments.files {
-        given.extend(match &arguments.namespace {
+        given.extend(match &namespace {
             Some(namespace) if is_name(file) => reading.release(&file.display().to_string(), namespace),
             _ => reading.file(file),
         });
@@ -113,38 +113,20 @@ impl Reading<'_> {
         }
     }
 
-    /// Asks the user's `kubectl`, which also tells on its own what went wrong.
-    fn release(&mut self, name: &str, namespace: &str) -> Vec<Given> {
-        let selector = format!("owner=helm,name={name}");
-        let mut kubectl = Command::new("kubectl");
-        kubectl.args(["get", "secrets,configmaps", "-n", namespace, "-l", &selector, "-o", "json"]);
-        let output = match kubectl.stderr(Stdio::inherit()).stdin(Stdio::inherit()).output() {
-            Ok(output) => output,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                self.run.cannot_judge(
-                    "there is no `kubectl` on the PATH, which reads a release by its name; its records can also be \
-                     given as files",
-                );
-                return Vec::new();
-            }
-            Err(error) => {
-                self.run.cannot_judge(&format!("cannot run kubectl: {error}"));
-                return Vec::new();
-            }
-        };
-        if !output.status.success() {
-            self.run.cannot_judge(&format!("kubectl could not read the records of `{name}`: {}", output.status));
+    /// The records of a live release.
+    pub(super) fn release(&mut self, name: &str, namespace: &str) -> Vec<Given> {
+        let listing = kubectl::records(name, namespace);
+        if let Some(reason) = &listing.failure {
+            self.run.cannot_judge(reason);
         }
-        // It prints what it may read before it fails about the rest.
-        if documents(&output.stdout).next().is_none() {
-            if output.status.success() {
+        if documents(&listing.printed).next().is_none() {
+            if listing.failure.is_none() {
                 self.run.cannot_judge(&format!("there is no record of `{name}` in `{namespace}`"));
             }
             return Vec::new();
         }
-        let origin = format!("kubectl get -n {namespace} -l {selector}");
         let place = |_: &Document, name: &str| Place { file: name.to_owned(), line: None };
-        self.records(&origin, &output.stdout, place, |_, name| name.to_owned())
+        self.records(&listing.command, &listing.printed, place, |_, name| name.to_owned())
     }
 
     /// The records of a file; other objects in it are passed over.

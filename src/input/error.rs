@@ -57,7 +57,7 @@ impl InputError {
     }
 
     /// `line` is where the parsed text starts in the file.
-    pub(super) fn yaml(error: YamlError, line: usize) -> Self {
+    pub(crate) fn yaml(error: YamlError, line: usize) -> Self {
         let reason = match error.problem {
             Problem::MoreThanOne => Reason::MoreThanOne,
             Problem::Malformed(problem) => Reason::Yaml { column: error.column, problem },

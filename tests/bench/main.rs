@@ -10,6 +10,7 @@
 
 #[path = "../canonical.rs"]
 mod canonical;
+mod chart;
 #[path = "../it/fuel/meter.rs"]
 mod meter;
 mod record;

@@ -202,7 +202,7 @@ fn cli_explain_shows_a_page_and_a_list() {
 
 #[test]
 fn cli_help_ends_with_two_examples() {
-    for verb in ["review", "release", "fix", "explain", "completions"] {
+    for verb in ["review", "chart", "release", "fix", "explain", "completions"] {
         let help = stdout(&run(&[verb, "--help"], b""));
         let (_, examples) = help.split_once("Examples:\n").unwrap();
         assert_eq!(examples.lines().count(), 2, "{examples}");

@@ -10,17 +10,23 @@
 )]
 
 mod cases;
+mod chart_helm;
+mod chart_renders;
+mod ci;
 mod cli;
 mod cli_release;
 mod corpus;
 mod docs;
 mod engines;
+mod field;
 mod fix;
 mod fuel;
 mod guests;
+mod helms;
 mod host;
 mod house;
 mod outputs;
+mod plugin;
 mod properties;
 mod release_cases;
 mod release_records;

@@ -11,7 +11,7 @@ use stable_hooks::cluster::ClusterView;
 use stable_hooks::engine::{Answer, Native, judge};
 
 use crate::engines::{ask_with, cluster, files, relative, root};
-use render::{Identity, Rendered, Revision, creation, documents};
+use render::{Revision, creation};
 
 const CHARTS: &str = "tests/corpus/charts";
 const RECORDINGS: &str = "tests/corpus/admission";
@@ -51,40 +51,12 @@ fn line(answer: &Answer) -> String {
     [verdict.to_owned()].into_iter().chain(reported(answer)).chain(notes).collect::<Vec<_>>().join(", ")
 }
 
-/// What a finished installation has left in the cluster: its resources, and the hooks that it ran and did not delete.
-pub(crate) fn left_by_install(documents: &[Rendered], name: &str, namespace: &str) -> Vec<Value> {
-    let is_left = |document: &&Rendered| match &document.identity {
-        Identity::Resource => true,
-        Identity::Hook { events } => {
-            let policy = document.object["metadata"]["annotations"]["helm.sh/hook-delete-policy"].as_str();
-            let runs = events.iter().any(|event| event.ends_with("-install"));
-            runs && !policy.unwrap_or_default().contains("hook-succeeded")
-        }
-        Identity::Dropped => false,
-    };
-    let live = |document: &Rendered| {
-        let mut object = document.object.clone();
-        let metadata = &mut object["metadata"];
-        if !metadata["namespace"].is_string() {
-            metadata["namespace"] = json!(namespace);
-        }
-        if document.identity == Identity::Resource {
-            metadata["annotations"]["meta.helm.sh/release-name"] = json!(name);
-            metadata["annotations"]["meta.helm.sh/release-namespace"] = json!(namespace);
-        }
-        object
-    };
-    // What has only a generateName is not looked up by name.
-    let named = documents.iter().filter(|document| document.object["metadata"]["name"].is_string());
-    named.filter(is_left).map(live).collect()
-}
-
 /// The install and then the upgrade of one case.
 fn judge_chart(case: &str) -> [Answer; 2] {
     let read = |operation| fs::read_to_string(root().join(CHARTS).join(case).join(operation)).unwrap();
     let [install, upgrade] = [read("install.yaml"), read("upgrade.yaml")];
-    let installed = documents(&install);
-    let named = installed.iter().find_map(|document| document.object["metadata"]["namespace"].as_str());
+    let installed = render::read(&install);
+    let named = installed.documents.iter().find_map(|document| document.object["metadata"]["namespace"].as_str());
     let namespace = named.unwrap_or("apps");
     let revision = |version, status, rendered| Revision::new("r", namespace, version, status, rendered);
     let settings = json!({"releases": {"baseline": "record", "scope": "all"}});
@@ -92,7 +64,7 @@ fn judge_chart(case: &str) -> [Answer; 2] {
         judge(&Native::new(cluster.into()), &creation(&revision.secret()), &settings).unwrap()
     };
     let first = ask(revision(1, "pending-install", &install), cluster([]));
-    let mut live = left_by_install(&installed, "r", namespace);
+    let mut live = installed.left_by_install("r", namespace);
     live.push(revision(1, "deployed", &install).secret());
     [first, ask(revision(2, "pending-upgrade", &upgrade), cluster(&live))]
 }

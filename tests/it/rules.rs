@@ -80,7 +80,7 @@ fn judge_release(yaml: &str) -> Vec<String> {
     let template = yaml.lines().next().and_then(|line| line.strip_prefix("# template: "));
     let split = |text: &'_ str, mark: &str| text.split_once(mark).map(|(a, b)| (a.to_owned(), b.to_owned()));
     let (rendered, live) = split(yaml, "\n# live\n").unwrap_or_else(|| (yaml.to_owned(), String::new()));
-    let mut live: Vec<Value> = render::documents(&live).into_iter().map(|document| document.object).collect();
+    let mut live: Vec<Value> = render::read(&live).documents.into_iter().map(|document| document.object).collect();
     for object in &mut live {
         object["metadata"]["namespace"] = json!("shop");
     }
@@ -91,7 +91,7 @@ fn judge_release(yaml: &str) -> Vec<String> {
     };
     let judged = match &upgrade {
         Some((install, upgrade)) => {
-            live.extend(releases::left_by_install(&render::documents(install), "second", "shop"));
+            live.extend(render::read(install).left_by_install("second", "shop"));
             live.push(revision(1, "deployed", install).secret());
             revision(2, "pending-upgrade", upgrade).secret()
         }

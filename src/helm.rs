@@ -1,0 +1,105 @@
+//! The user's own `helm`, Helm 3 or 4, which renders charts.
+
+pub mod chart;
+pub mod folder;
+pub mod line;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Output, Stdio};
+
+use thiserror::Error;
+
+/// What every render of one run is given, in Helm's own words.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    pub release: String,
+    pub namespace: String,
+    pub values: Vec<PathBuf>,
+    pub set: Vec<String>,
+    pub kube_version: Option<String>,
+    pub api_versions: Vec<String>,
+    /// Further arguments of `helm template`, as they are.
+    pub more: Vec<OsString>,
+}
+
+/// Why there is no rendered text.
+#[derive(Debug, Error)]
+pub enum HelmError {
+    #[error(
+        "there is no `helm` on the PATH, which renders the chart; renders made elsewhere can be given with --install and --upgrade"
+    )]
+    Missing,
+    #[error("cannot run helm: {0}")]
+    Run(io::Error),
+    #[error("the `helm` on the PATH is Helm 2; charts are rendered by Helm 3 or Helm 4")]
+    Helm2,
+    #[error(
+        "the chart cannot be copied ({0}); a chart is a folder or an archive here, and `helm pull` fetches one from a \
+         repository"
+    )]
+    Copy(io::Error),
+    #[error("helm could not render the chart ({status}); its own words are above")]
+    Failed { status: ExitStatus, said: Vec<u8> },
+}
+
+/// The program: inside of Helm's plugin the very Helm that runs it.
+#[derive(Debug, Clone)]
+pub struct Helm(OsString);
+
+impl Helm {
+    #[must_use]
+    pub fn of_the_user() -> Self {
+        let own = std::env::var_os("HELM_BIN").filter(|path| !path.is_empty());
+        Self(own.unwrap_or_else(|| "helm".into()))
+    }
+
+    /// Renders a chart as it would be installed.
+    ///
+    /// # Errors
+    ///
+    /// When Helm cannot be run or cannot render it.
+    pub fn install(&self, chart: &Path, options: &Options) -> Result<Output, HelmError> {
+        self.template(chart, options, &[])
+    }
+
+    /// Renders a chart as it would be upgraded to.
+    ///
+    /// # Errors
+    ///
+    /// When Helm cannot be run or cannot render it.
+    pub fn upgrade(&self, chart: &Path, options: &Options) -> Result<Output, HelmError> {
+        self.template(chart, options, &["--is-upgrade"])
+    }
+
+    fn template(&self, chart: &Path, options: &Options, mode: &[&str]) -> Result<Output, HelmError> {
+        let mut helm = Command::new(&self.0);
+        helm.arg("template").arg(&options.release).arg(chart).args(["--namespace", &options.namespace]).args(mode);
+        for file in &options.values {
+            helm.arg("--values").arg(file);
+        }
+        helm.args(options.set.iter().flat_map(|set| ["--set", set]));
+        helm.args(options.kube_version.iter().flat_map(|version| ["--kube-version", version]));
+        helm.args(options.api_versions.iter().flat_map(|version| ["--api-versions", version]));
+        helm.args(&options.more);
+        let output = helm.stdin(Stdio::null()).output().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => HelmError::Missing,
+            _ => HelmError::Run(error),
+        })?;
+        if output.status.success() {
+            return Ok(output);
+        }
+        // Asked only now: it costs as much as a small render.
+        if self.is_helm_2() {
+            return Err(HelmError::Helm2);
+        }
+        Err(HelmError::Failed { status: output.status, said: output.stderr })
+    }
+
+    /// Helm 2 asks a server for its version unless it is told not to; Helm 4 does not know that flag any more.
+    fn is_helm_2(&self) -> bool {
+        let version = Command::new(&self.0).args(["version", "--client", "--short"]).stdin(Stdio::null()).output();
+        version.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("v2."))
+    }
+}

@@ -1,0 +1,311 @@
+//! A chart's rendered text, as `helm template` prints it, and the release record that Helm would store of it.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+use stable_hooks_policy::helm::manifest::{self, Limits};
+use stable_hooks_policy::helm::{self, DeletePolicies, DeletePolicy, Event, Events};
+use stable_hooks_policy::object::Kind;
+use stable_hooks_policy::yaml::{self, Head};
+
+use crate::input::{InputError, Reason};
+
+const SEPARATOR: &str = "---";
+const SOURCE: &str = "# Source: ";
+
+/// The documents of a rendered text, in its order.
+#[derive(Debug, Default)]
+pub struct Render {
+    pub documents: Vec<Document>,
+    /// What is no object; it does not hide the others.
+    pub broken: Vec<InputError>,
+}
+
+/// One object of a rendered text.
+#[derive(Debug)]
+pub struct Document {
+    /// The path of its template, from the chart's name on; empty where it is not said.
+    pub template: String,
+    pub text: String,
+    pub head: Head,
+    pub object: Value,
+    pub identity: Identity,
+}
+
+/// What Helm takes a document for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Identity {
+    Resource,
+    Hook(Events),
+    /// One empty or unknown event, and Helm forgets the whole document.
+    Dropped,
+}
+
+/// One revision of a release, made of a chart's rendered text.
+#[derive(Debug, Clone, Copy)]
+pub struct Revision<'a> {
+    pub name: &'a str,
+    pub namespace: &'a str,
+    pub version: u64,
+    /// `pending-install` for example.
+    pub status: &'a str,
+    pub render: &'a Render,
+    /// The sources of the chart's templates, by their paths inside of the chart.
+    pub templates: &'a BTreeMap<String, String>,
+}
+
+impl Render {
+    /// Reads what `helm template` printed.
+    #[must_use]
+    pub fn read(bytes: &[u8]) -> Self {
+        let mut render = Self::default();
+        let text = match str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                let readable = bytes.get(..error.valid_up_to()).unwrap_or_default();
+                let line = readable.split(|byte| *byte == b'\n').count();
+                render.broken.push(InputError { line, reason: Reason::Encoding });
+                return render;
+            }
+        };
+        let text = text.trim_start_matches('\u{feff}');
+        let mut line = 1;
+        // Helm separates where a line begins with three dashes, whatever follows them.
+        for (at, piece) in text.split("\n---").enumerate() {
+            let piece = if at == 0 { piece.strip_prefix(SEPARATOR).unwrap_or(piece) } else { piece };
+            match Document::read(piece) {
+                Ok(Some(document)) => render.documents.push(document),
+                Ok(None) => {}
+                Err(error) => render.broken.push(InputError { line: line + error.line - 1, ..error }),
+            }
+            line += 1 + piece.matches('\n').count();
+        }
+        render
+    }
+
+    /// The chart's name, with which every template's path begins.
+    fn chart(&self) -> &str {
+        let named = self.documents.iter().find_map(|document| document.template.split('/').next());
+        named.filter(|name| !name.is_empty()).unwrap_or("chart")
+    }
+
+    /// The Jobs and `ServiceAccounts` that a finished installation leaves in the cluster: those of the manifest, and the
+    /// hooks that it ran and did not delete.
+    #[must_use]
+    pub fn left_by_install(&self, name: &str, namespace: &str) -> Vec<Value> {
+        self.documents.iter().flat_map(|document| document.left_by_install(name, namespace)).collect()
+    }
+}
+
+impl Document {
+    fn read(text: &str) -> Result<Option<Self>, InputError> {
+        let found = yaml::parse(text, &yaml::Limits::default()).map_err(|error| InputError::yaml(error, 1))?;
+        let (line, object) = match found {
+            None | Some((_, Value::Null)) => return Ok(None),
+            Some(found) => found,
+        };
+        let head = Head::of(&object);
+        if head.kind.is_empty() {
+            return Err(InputError { line, reason: Reason::Unrecognized });
+        }
+        let mut comments = text.lines().take_while(|line| is_blank(line));
+        let template = comments.find_map(|line| line.strip_prefix(SOURCE)).unwrap_or_default().trim_end().to_owned();
+        let source = |line: &&str| !line.starts_with(SOURCE);
+        let text = text.trim_start_matches(['\r', '\n']).split_inclusive('\n').filter(source).collect();
+        let identity = match head.annotations.get(helm::HOOK).map(|value| Events::parse(value)) {
+            None => Identity::Resource,
+            Some(Ok(events)) => Identity::Hook(events),
+            Some(Err(_)) => Identity::Dropped,
+        };
+        Ok(Some(Self { template, text, head, object, identity }))
+    }
+
+    fn hook(&self) -> Option<Value> {
+        let Identity::Hook(events) = self.identity else { return None };
+        let annotation = |key| self.head.annotations.get(key).map(String::as_str);
+        // An empty policy is a list with one empty item: only without one Helm assumes before-hook-creation.
+        let policies = annotation(helm::HOOK_DELETE_POLICY)
+            .map(|policies| policies.split(',').map(|policy| policy.trim().to_lowercase()).collect::<Vec<_>>());
+        Some(json!({
+            "name": self.head.name, "kind": self.head.kind, "path": self.template, "manifest": self.text,
+            "events": events.iter().map(Event::as_str).collect::<Vec<_>>(),
+            "weight": annotation(helm::HOOK_WEIGHT).and_then(helm::weight).unwrap_or_default(),
+            "delete_policies": policies,
+        }))
+    }
+
+    fn left_by_install(&self, release: &str, namespace: &str) -> Vec<Value> {
+        let is_left = match self.identity {
+            Identity::Resource => true,
+            Identity::Hook(events) => {
+                let policies = self.head.annotations.get(helm::HOOK_DELETE_POLICY);
+                let runs = events.contains(Event::PreInstall) || events.contains(Event::PostInstall);
+                let is_deleted =
+                    |policies: &String| DeletePolicies::parse(policies).contains(DeletePolicy::HookSucceeded);
+                runs && !policies.is_some_and(is_deleted)
+            }
+            Identity::Dropped => false,
+        };
+        // A list is its items.
+        let objects = if self.head.kind.ends_with("List") {
+            let items = manifest::documents(&self.text, &Limits::default());
+            items.filter_map(|item| item.object(&yaml::Limits::default())).collect()
+        } else {
+            vec![self.object.clone()]
+        };
+        let live = |object| live(object, release, namespace, self.identity == Identity::Resource);
+        objects.into_iter().filter(|_| is_left).filter_map(live).collect()
+    }
+}
+
+/// Holds nothing, or a comment only.
+fn is_blank(line: &str) -> bool {
+    let line = line.trim_start();
+    line.is_empty() || line.starts_with('#')
+}
+
+/// An object as it lies in the cluster, if the policy looks up its kind; a generated name cannot be looked up.
+fn live(mut object: Value, release: &str, namespace: &str, is_resource: bool) -> Option<Value> {
+    let head = Head::of(&object);
+    let group = head.api_version.rsplit_once('/').map_or("", |(group, _)| group);
+    Kind::parse(group, "v1", &head.kind)?;
+    if head.name.is_empty() {
+        return None;
+    }
+    let metadata = object.get_mut("metadata")?.as_object_mut()?;
+    if head.namespace.is_empty() {
+        metadata.insert("namespace".to_owned(), namespace.into());
+    }
+    if is_resource {
+        let annotations = metadata.entry("annotations").or_insert(Value::Null);
+        if !annotations.is_object() {
+            *annotations = json!({});
+        }
+        let owner = [(helm::RELEASE_NAME, release), (helm::RELEASE_NAMESPACE, namespace)];
+        let owner = owner.map(|(key, value)| (key.to_owned(), Value::from(value)));
+        annotations.as_object_mut()?.extend(Map::from_iter(owner));
+    }
+    Some(object)
+}
+
+impl Revision<'_> {
+    /// The record as JSON, before it is packed.
+    #[must_use]
+    pub fn record(&self) -> Value {
+        let documents = &self.render.documents;
+        let hooks: Vec<_> = documents.iter().filter_map(Document::hook).collect();
+        let mut manifest = String::new();
+        for document in documents.iter().filter(|document| document.identity == Identity::Resource) {
+            manifest.extend(["---\n", SOURCE, &document.template, "\n", &document.text, "\n"]);
+        }
+        let template = |(name, source): (&String, &String)| json!({"name": name, "data": STANDARD.encode(source)});
+        json!({
+            "name": self.name, "namespace": self.namespace, "version": self.version,
+            "info": {"status": self.status},
+            "chart": {
+                "metadata": {"name": self.render.chart()},
+                "templates": self.templates.iter().map(template).collect::<Vec<_>>(),
+            },
+            "hooks": hooks, "manifest": manifest,
+        })
+    }
+
+    /// The Secret or `ConfigMap` in which Helm stores a record. Where Helm writes gzip, it also reads plain JSON.
+    #[must_use]
+    pub fn stored_as(&self, kind: &str) -> Value {
+        let once = STANDARD.encode(self.record().to_string());
+        if kind == "Secret" { self.secret_with(&STANDARD.encode(once)) } else { self.object(kind, &once) }
+    }
+
+    /// The Secret around something in the place of a packed record.
+    #[must_use]
+    pub fn secret_with(&self, data: &str) -> Value {
+        let mut secret = self.object("Secret", data);
+        if let Some(fields) = secret.as_object_mut() {
+            fields.insert("type".to_owned(), "helm.sh/release.v1".into());
+        }
+        secret
+    }
+
+    fn object(&self, kind: &str, data: &str) -> Value {
+        let version = self.version.to_string();
+        json!({
+            "apiVersion": "v1", "kind": kind,
+            "metadata": {
+                "name": format!("sh.helm.release.v1.{}.v{version}", self.name),
+                "namespace": self.namespace,
+                "labels": {"owner": "helm", "name": self.name, "version": version, "status": self.status},
+            },
+            "data": {"release": data},
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Identity, Render};
+
+    #[test]
+    fn documents_are_taken_apart_as_helm_does() {
+        let text = "---\n# Source: shop/templates/a.yaml\nkind: A\nmetadata: {name: a}\n--- # note\nkind: B\n---kind: C\n\
+                    ---\n# Source: shop/templates/none.yaml\n# nothing\n---\n# Source: shop/templates/d.yaml\n\n# why\nkind: D\n";
+        let render = Render::read(text.as_bytes());
+        let outline: Vec<_> =
+            render.documents.iter().map(|found| format!("{}:{}", found.template, found.head.kind)).collect();
+        assert_eq!(outline, ["shop/templates/a.yaml:A", ":B", ":C", "shop/templates/d.yaml:D"]);
+        assert_eq!(render.documents[0].text, "kind: A\nmetadata: {name: a}");
+        assert!(render.broken.is_empty());
+    }
+
+    #[test]
+    fn broken_documents_are_told_with_their_lines_and_hide_no_other() {
+        let render = Render::read(b"kind: A\n---\na: [\n---\n- x\n---\nkind: B\nkind: C\n");
+        let kinds: Vec<_> = render.documents.iter().map(|document| document.head.kind.as_str()).collect();
+        assert_eq!(kinds, ["A", "C"], "the last of duplicate keys counts");
+        let lines: Vec<_> = render.broken.iter().map(|error| error.line).collect();
+        assert_eq!(lines, [3, 5]);
+        assert_eq!(Render::read(b"kind: A\n\xff").broken[0].line, 2);
+        assert!(Render::read(b"").documents.is_empty());
+    }
+
+    #[test]
+    fn a_hook_a_resource_and_what_helm_drops_are_told_apart() {
+        let with = |value: &str| {
+            let text = format!("kind: A\nmetadata: {{annotations: {{helm.sh/hook: {value}}}}}\n");
+            Render::read(text.as_bytes()).documents.remove(0).identity
+        };
+        assert!(matches!(with("'Pre-Install , test-success'"), Identity::Hook(events) if events.iter().count() == 2));
+        assert_eq!(with("crd-install"), Identity::Dropped);
+        assert_eq!(with("null"), Identity::Dropped);
+        assert_eq!(Render::read(b"kind: A\nmetadata: {annotations: null}").documents[0].identity, Identity::Resource);
+    }
+
+    #[test]
+    fn an_installation_leaves_its_resources_and_the_hooks_that_it_does_not_delete() {
+        let job = |name: &str, annotations: &str| {
+            format!("---\napiVersion: batch/v1\nkind: Job\nmetadata: {{name: {name}, annotations: {annotations}}}\n")
+        };
+        let text = [
+            job("plain", "null"),
+            job("hook", "{helm.sh/hook: pre-install}"),
+            job("gone", "{helm.sh/hook: post-install, helm.sh/hook-delete-policy: 'hook-failed, Hook-Succeeded'}"),
+            job("later", "{helm.sh/hook: pre-upgrade}"),
+            job("dropped", "{helm.sh/hook: never}"),
+            "---\napiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: ServiceAccount, metadata: {name: listed}}]\n"
+                .to_owned(),
+            "---\napiVersion: v1\nkind: Secret\nmetadata: {name: unasked}\n".to_owned(),
+            "---\napiVersion: batch/v1\nkind: Job\nmetadata: {generateName: a-}\n".to_owned(),
+        ];
+        let left = Render::read(text.concat().as_bytes()).left_by_install("orders", "shop");
+        let names: Vec<_> = left.iter().map(|object| object["metadata"]["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["plain", "hook", "listed"]);
+        let owner = json!({"meta.helm.sh/release-name": "orders", "meta.helm.sh/release-namespace": "shop"});
+        assert_eq!([&left[0]["metadata"]["annotations"], &left[2]["metadata"]["annotations"]], [&owner, &owner]);
+        assert_eq!(left[1]["metadata"]["annotations"], json!({"helm.sh/hook": "pre-install"}));
+        assert!(left.iter().all(|object| object["metadata"]["namespace"] == "shop"));
+    }
+}

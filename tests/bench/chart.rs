@@ -1,0 +1,78 @@
+//! What `chart` adds to the two renders that Helm makes for it, and how soon the program is there at all.
+
+use std::fmt::Write;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use crate::{best_of, ratio};
+
+const ROUNDS: u32 = 15;
+/// As many as the largest public charts have.
+const TEMPLATES: usize = 400;
+/// What `chart` may take, relative to two `helm template` at the same time.
+const MOST_CHART: f64 = 1.05;
+/// What `--version` may take, relative to `helm version`.
+const MOST_VERSION: f64 = 0.1;
+
+/// Prints both ratios and fails where one is too large; without a `helm` it says that it measured nothing.
+pub(crate) fn run(program: &str) -> io::Result<bool> {
+    if Command::new("helm").arg("version").stdout(Stdio::null()).status().is_err() {
+        println!("SKIPPED: chart and --version are compared with the `helm` on the PATH, and there is none");
+        return Ok(true);
+    }
+    let folder = tempfile::tempdir()?;
+    let rendered = write_chart(folder.path())?;
+    let chart = folder.path().to_string_lossy();
+    let quiet = |program: &str, arguments: &[&str]| {
+        let status = Command::new(program).args(arguments).stdout(Stdio::piped()).output().map(|output| output.status);
+        assert!(status.is_ok_and(|status| status.code().is_some_and(|code| code < 2)), "{program} {arguments:?} fails");
+    };
+    let helm = || {
+        thread::scope(|scope| {
+            scope.spawn(|| quiet("helm", &["template", "orders", &chart]));
+            quiet("helm", &["template", "orders", &chart, "--is-upgrade"]);
+        });
+    };
+    let (mut renders, mut judged) = (Duration::MAX, Duration::MAX);
+    // In turns, so that a busy moment of the machine meets both.
+    for _ in 0..ROUNDS {
+        renders = renders.min(best_of(1, helm));
+        judged = judged.min(best_of(1, || quiet(program, &["chart", &chart, "--name", "orders"])));
+    }
+    let helm_version = best_of(ROUNDS, || quiet("helm", &["version"]));
+    let version = best_of(ROUNDS, || quiet(program, &["--version"]));
+    let (chart, version) = (ratio(judged, renders), ratio(version, helm_version));
+    println!("chart/two renders by helm: {chart:.3}, at most {MOST_CHART} ({TEMPLATES} templates, {rendered} bytes)");
+    println!("--version/helm version: {version:.3}, at most {MOST_VERSION}");
+    Ok(chart <= MOST_CHART && version <= MOST_VERSION)
+}
+
+/// A large chart of Deployments with a migration in each twentieth template. Gives about the size of its rendered text.
+fn write_chart(folder: &Path) -> io::Result<usize> {
+    fs::create_dir(folder.join("templates"))?;
+    fs::write(folder.join("Chart.yaml"), "apiVersion: v2\nname: large\nversion: 0.1.0\n")?;
+    let mut bytes = 0;
+    for number in 0..TEMPLATES {
+        let is_migration = number % 20 == 0;
+        let (version, kind) = if is_migration { ("batch/v1", "Job") } else { ("apps/v1", "Deployment") };
+        let mut text =
+            format!("apiVersion: {version}\nkind: {kind}\nmetadata:\n  name: {{{{ .Release.Name }}}}-{number}\n");
+        if is_migration {
+            text.push_str("  labels: {app: migrate}\n  annotations:\n    helm.sh/hook: post-install,pre-upgrade\n");
+        }
+        text.push_str("spec:\n  template:\n    spec:\n      containers:\n        - name: main\n          env:\n");
+        for variable in 0..40 {
+            let _ = writeln!(
+                text,
+                "            - name: VARIABLE_{variable}\n              value: {{{{ printf \"%s-{variable}\" .Release.Name | quote }}}}"
+            );
+        }
+        bytes += text.len();
+        fs::write(folder.join(format!("templates/{number}.yaml")), text)?;
+    }
+    Ok(bytes)
+}
