@@ -30,6 +30,7 @@ pub struct Document {
     pub template: String,
     pub text: String,
     pub head: Head,
+    /// Null where nobody looks below the head.
     pub object: Value,
     pub identity: Identity,
 }
@@ -57,9 +58,20 @@ pub struct Revision<'a> {
 }
 
 impl Render {
-    /// Reads what `helm template` printed.
+    /// Reads a render that was made elsewhere, all of it.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Self {
+        Self::read_with(bytes, Document::read)
+    }
+
+    /// Reads what Helm has just printed. It has read each document itself, so that most need no second look below their
+    /// metadata.
+    #[must_use]
+    pub fn read_from_helm(bytes: &[u8]) -> Self {
+        Self::read_with(bytes, Document::read_from_helm)
+    }
+
+    fn read_with(bytes: &[u8], read: fn(&str) -> Result<Option<Document>, InputError>) -> Self {
         let mut render = Self::default();
         let text = match str::from_utf8(bytes) {
             Ok(text) => text,
@@ -75,7 +87,7 @@ impl Render {
         // Helm separates where a line begins with three dashes, whatever follows them.
         for (at, piece) in text.split("\n---").enumerate() {
             let piece = if at == 0 { piece.strip_prefix(SEPARATOR).unwrap_or(piece) } else { piece };
-            match Document::read(piece) {
+            match read(piece) {
                 Ok(Some(document)) => render.documents.push(document),
                 Ok(None) => {}
                 Err(error) => render.broken.push(InputError { line: line + error.line - 1, ..error }),
@@ -110,6 +122,21 @@ impl Document {
         if head.kind.is_empty() {
             return Err(InputError { line, reason: Reason::Unrecognized });
         }
+        Ok(Some(Self::new(text, head, object)))
+    }
+
+    fn read_from_helm(text: &str) -> Result<Option<Self>, InputError> {
+        let is_left_unread = |head: &Head| {
+            let is_looked_at = ["Job", "ServiceAccount"].contains(&head.kind.as_str()) || head.kind.ends_with("List");
+            !head.kind.is_empty() && !is_looked_at
+        };
+        match yaml::head(text, &yaml::Limits::default()) {
+            Ok(head) if is_left_unread(&head) => Ok(Some(Self::new(text, head, Value::Null))),
+            _ => Self::read(text),
+        }
+    }
+
+    fn new(text: &str, head: Head, object: Value) -> Self {
         let mut comments = text.lines().take_while(|line| is_blank(line));
         let template = comments.find_map(|line| line.strip_prefix(SOURCE)).unwrap_or_default().trim_end().to_owned();
         let source = |line: &&str| !line.starts_with(SOURCE);
@@ -119,7 +146,7 @@ impl Document {
             Some(Ok(events)) => Identity::Hook(events),
             Some(Err(_)) => Identity::Dropped,
         };
-        Ok(Some(Self { template, text, head, object, identity }))
+        Self { template, text, head, object, identity }
     }
 
     fn hook(&self) -> Option<Value> {

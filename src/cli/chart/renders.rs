@@ -42,7 +42,7 @@ impl Renders {
         let source = upgrade.display().to_string();
         let [install, upgrade] = [install, upgrade].map(|file| {
             let bytes = read(file)?;
-            let render = checked(&file.display().to_string(), &bytes, run);
+            let render = checked(&file.display().to_string(), Render::read(&bytes), run);
             if render.documents.is_empty() && render.broken.is_empty() {
                 run.cannot_judge(&format!("{}: there is no object in it", file.display()));
             }
@@ -71,8 +71,10 @@ impl Renders {
         let warned = install.as_ref().map(|output| &output.stderr);
         show(warned.unwrap_or(&upgrade.stderr));
         let source = chart.display().to_string();
-        let install = install.map(|output| checked(&format!("the install of {}", old.display()), &output.stdout, run));
-        let upgrade = checked(&format!("the upgrade of {source}"), &upgrade.stdout, run);
+        let install = install.map(|output| {
+            checked(&format!("the install of {}", old.display()), Render::read_from_helm(&output.stdout), run)
+        });
+        let upgrade = checked(&format!("the upgrade of {source}"), Render::read_from_helm(&upgrade.stdout), run);
         // The others a rule cannot ask for anything, and a record with all of them is large.
         let makes_hooks = |(_, source): &(&String, &String)| source.contains("helm.sh/hook");
         let hook_templates = templates.iter().filter(makes_hooks).map(|(path, text)| (path.clone(), text.clone()));
@@ -134,8 +136,7 @@ fn show(said: &[u8]) {
     let _ = io::stderr().lock().write_all(said);
 }
 
-fn checked(place: &str, bytes: &[u8], run: &mut Run) -> Render {
-    let render = Render::read(bytes);
+fn checked(place: &str, render: Render, run: &mut Run) -> Render {
     for error in &render.broken {
         run.cannot_judge(&format!("{place}:{}: {}", error.line, error.reason));
     }
