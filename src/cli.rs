@@ -209,6 +209,11 @@ fn complain(reason: &str) {
     let _ = writeln!(anstream::stderr().lock(), "error: {}", lines.join("\n"));
 }
 
+/// Tells what is worth knowing and no failure.
+fn remark(text: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "note: {text}");
+}
+
 /// A reader that closed the pipe has seen enough; everything else is worth telling.
 fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {

@@ -177,7 +177,8 @@ impl Document {
         };
         // A list is its items.
         let objects = if self.head.kind.ends_with("List") {
-            let items = manifest::documents(&self.text, &Limits::default());
+            let everything = manifest::Wanted::everything();
+            let items = manifest::documents(&self.text, &everything, &Limits::default());
             items.filter_map(|item| item.object(&yaml::Limits::default())).collect()
         } else {
             vec![self.object.clone()]

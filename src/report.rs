@@ -15,8 +15,9 @@ use clap::ValueEnum;
 use json_patch::Patch;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use stable_hooks_policy::cluster::NO_VIEW;
 use stable_hooks_policy::shown::Shown;
-use stable_hooks_policy::wire::FINDINGS_ANNOTATION;
+use stable_hooks_policy::wire::{BASELINE_ANNOTATION, FINDINGS_ANNOTATION, compared_with};
 
 use crate::engine::Answer;
 
@@ -178,6 +179,12 @@ impl Judged {
         self
     }
 
+    /// Without what only says that there is no view of the cluster.
+    pub(crate) fn where_no_cluster_was_given(mut self) -> Self {
+        self.findings.retain(|finding| finding.level != Level::Warn || !finding.message.ends_with(NO_VIEW));
+        self
+    }
+
     /// Where the finding is best shown.
     fn place_of<'a>(&'a self, finding: &'a Finding) -> &'a Place {
         finding.template.as_ref().unwrap_or(&self.place)
@@ -212,8 +219,13 @@ fn findings(object: &ObjectRef, answer: &Answer) -> Vec<Finding> {
     }
     // Our policy lists its warnings as the findings have them, then what it could not read.
     let known = findings.iter().filter(|finding| finding.level == Level::Warn).count();
-    let others = response.warnings.iter().flatten().skip(known).map(|message| of_text(Level::Warn, message));
-    findings.extend(others.collect::<Vec<_>>());
+    // With what a release was compared is nothing that could be wrong with it.
+    let annotations = response.audit_annotations.as_ref();
+    let baseline = annotations.and_then(|annotations| annotations.get(BASELINE_ANNOTATION));
+    let compared_with = baseline.map(|baseline| compared_with(baseline));
+    let others =
+        response.warnings.iter().flatten().skip(known).filter(|message| Some(*message) != compared_with.as_ref());
+    findings.extend(others.map(|message| of_text(Level::Warn, message)).collect::<Vec<_>>());
     findings
 }
 

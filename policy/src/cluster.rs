@@ -27,11 +27,14 @@ pub trait Cluster {
     fn get(&self, query: &Query<'_>) -> Lookup;
 }
 
+/// Why nothing can be looked up where there is no cluster at hand.
+pub const NO_VIEW: &str = "there is no view of the cluster";
+
 /// No cluster at hand.
 pub struct NoCluster;
 
 impl Cluster for NoCluster {
     fn get(&self, _: &Query<'_>) -> Lookup {
-        Lookup::Unavailable("there is no view of the cluster")
+        Lookup::Unavailable(NO_VIEW)
     }
 }

@@ -37,7 +37,11 @@ fn judge_record(
             match find_baseline(record, operation, stored.storage, namespace, settings, cluster) {
                 Ok(Some(baseline)) => (Some(baseline), Vec::new(), None),
                 Ok(None) => (None, vec!["no earlier record of the release was found to compare with".to_owned()], None),
-                Err(reason) => (None, Vec::new(), Some(format!("no earlier record could be compared with: {reason}"))),
+                Err(reason) => {
+                    let kind = stored.storage.kind();
+                    let failure = format!("no earlier record (a {kind}) could be compared with: {reason}");
+                    (None, Vec::new(), Some(failure))
+                }
             }
         }
     };

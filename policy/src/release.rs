@@ -176,6 +176,11 @@ impl<'a> Release<'a> {
         self.is_flip_accepted
     }
 
+    /// The record lies in another namespace than its objects.
+    pub(crate) fn is_stored_apart(&self) -> bool {
+        self.namespace != self.objects_namespace
+    }
+
     /// The hooks that this operation runs, in the order in which it runs them.
     pub(crate) fn hooks_now(&self) -> impl Iterator<Item = &HookDocument<'a>> {
         let at = |event: Event| self.record.hooks.iter().filter(move |hook| hook.events.contains(&event));

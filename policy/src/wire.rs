@@ -11,7 +11,7 @@ use kubewarden_policy_sdk::settings::SettingsValidationResponse;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::cluster::{Cluster, Lookup, Query};
+use crate::cluster::{Cluster, Lookup, NO_VIEW, Query};
 use crate::evaluate::evaluate;
 use crate::finding::{Effect, Finding};
 use crate::request::{Change, Request, RequestError};
@@ -82,9 +82,9 @@ pub fn lookup_answer(answer: Result<Vec<u8>, String>) -> Lookup {
             Lookup::Unavailable("the policy has not been granted access (contextAwareResources)")
         }
         Err(error) if error.to_lowercase().contains("forbidden") => {
-            Lookup::Unavailable("the policy server has no right to read them (RBAC)")
+            Lookup::Unavailable("the policy server has no right to read that kind (RBAC)")
         }
-        Err(error) if error.contains("not initialized") => Lookup::Unavailable("there is no view of the cluster"),
+        Err(error) if error.contains("not initialized") => Lookup::Unavailable(NO_VIEW),
         Err(_) => Lookup::Unavailable("the host could not look them up"),
     }
 }

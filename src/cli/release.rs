@@ -9,7 +9,7 @@ use serde_json::Value;
 use stable_hooks_policy::shown::Shown;
 
 use super::run::{Asked, Run};
-use super::{FailOn, Failure, Judge, Outcome, OutputArguments, PolicyArguments, namespace_of_helm, read_input};
+use super::{FailOn, Failure, Judge, Outcome, OutputArguments, PolicyArguments, namespace_of_helm, read_input, remark};
 use crate::input::{Content, Document, documents};
 use crate::kubectl;
 use crate::records::{StoredRecord, record_object, settings_for};
@@ -75,6 +75,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let earlier: Vec<_> = arguments.baseline.iter().flat_map(|file| reading.file(file)).collect();
     given.sort_by_cached_key(|given| given.record.order());
     let mut run = reading.run;
+    // Otherwise each record would come with the same warning.
+    let sees_cluster = arguments.policy.cluster.is_some();
     for Given { source, place, record } in &given {
         let baseline = record.baseline(given.iter().chain(&earlier).map(|given| &given.record));
         let cluster = judge.cluster.with_records(baseline.map(StoredRecord::as_baseline));
@@ -85,8 +87,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             let templates = LazyCell::new(|| record.templates(&settings));
             let template_of =
                 |object: &ObjectRef, _: &str| Some(Place { file: templates.get(object)?.clone(), line: None });
-            run.push(&judged.in_templates(template_of));
+            let judged = judged.in_templates(template_of);
+            run.push(&if sees_cluster { judged } else { judged.where_no_cluster_was_given() });
         }
+    }
+    if !sees_cluster && !given.is_empty() && !arguments.output.quiet {
+        remark("without --cluster no live object was looked up, only the records were compared");
     }
     run.finish(arguments.fail_on)
 }

@@ -183,7 +183,10 @@ fn release_records_that_cannot_be_compared_with_are_named() {
     broken["data"]["release"] = json!(stored(b"?"));
     let answer = flip(2, "pending-upgrade", &[broken]);
     assert!(answer.response.accepted);
-    assert_eq!(notes(&answer), ["no earlier record could be compared with: the earlier record cannot be read"]);
+    assert_eq!(
+        notes(&answer),
+        ["no earlier record (a Secret) could be compared with: the earlier record cannot be read"]
+    );
 }
 
 /// Flux stores records in one namespace and installs into another.

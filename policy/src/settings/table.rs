@@ -73,7 +73,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         path: "releases.accept",
         default: "[]",
-        help: "flips that may happen, each once: `namespace/name@revision` of the release and the very revision that flips",
+        help: "flips that may happen, each once: `namespace/name@revision`, the namespace in which the release's records are stored and the very revision that flips",
     },
     Setting {
         path: "releases.undecodable",

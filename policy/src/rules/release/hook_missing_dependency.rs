@@ -88,7 +88,7 @@ fn missing_objects(release: &Release<'_>, hook: &HookDocument<'_>) -> Vec<Proble
             let template = release.record.resource(&key).map(|resource| resource.template);
             match (template, release.exists_before(&key)) {
                 (Some(template), exists) if release.runs_before_resources(hook) && exists != Some(true) => {
-                    let problem = comes_too_late(release, hook, &key, template, &reference.field);
+                    let problem = comes_too_late(release, hook, &key, template, &reference.field, exists);
                     let is_known = exists == Some(false) && hook.is_selected;
                     Some(if is_known { problem } else { problem.warn_at_most() })
                 }
@@ -113,8 +113,9 @@ fn missing_services(release: &Release<'_>, hook: &HookDocument<'_>) -> Vec<Probl
             let namespace = reference.namespace.unwrap_or(&hook.key.namespace);
             let key = Key::core(reference.kind.as_str(), namespace, reference.name);
             let template = release.record.resource(&key)?.template;
-            let is_there = release.exists_before(&key) == Some(true);
-            (!is_there).then(|| comes_too_late(release, hook, &key, template, &reference.field).warn_at_most())
+            let exists = release.exists_before(&key);
+            let problem = || comes_too_late(release, hook, &key, template, &reference.field, exists).warn_at_most();
+            (exists != Some(true)).then(problem)
         })
         .collect()
 }
@@ -125,11 +126,13 @@ fn comes_too_late(
     key: &Key,
     template: Shown<'_>,
     field: &str,
+    exists: Option<bool>,
 ) -> Problem {
     let (pre, post) = (release.operation.pre(), release.operation.post());
+    let unless = if exists.is_none() { " or was created before, which could not be looked up: if not," } else { ":" };
     let message = format!(
-        "needs {key} ({field}), which this release creates only after it (template {template}): as a {} hook it would \
-         wait until the timeout, and the {} would fail.",
+        "needs {key} ({field}), which this release creates only after it (template {template}){unless} as a {} hook it \
+         would wait until the timeout, and the {} would fail.",
         pre.as_str(),
         release.operation.as_str()
     );

@@ -168,15 +168,16 @@ fn becomes_resource(release: &Release<'_>, key: &Key, template: Shown<'_>, befor
     Problem::new(FieldPath::annotation(helm::HOOK), message, remedy).about(key.object_ref())
 }
 
-/// The command that lets this flip through once; a rollback has no such flag, an install none that is needed.
+/// What lets this flip through once: a rollback has no such flag, and where records are stored apart from their
+/// objects, as under Flux, nobody runs the command.
 fn acceptance(release: &Release<'_>) -> String {
-    let (name, namespace, revision) = (release.name, release.namespace, release.revision);
+    let (name, namespace, revision) = (Shown(release.name), Shown(release.namespace), release.revision);
     match release.operation {
-        Operation::Upgrade => format!(
+        Operation::Upgrade if !release.is_stored_apart() => format!(
             "\nIf the change is meant, accept it once:\n  helm upgrade {name} CHART -n {namespace} --labels \
              {ACCEPT_LABEL}={revision}"
         ),
-        Operation::Install | Operation::Rollback => format!(
+        Operation::Install | Operation::Upgrade | Operation::Rollback => format!(
             "\nIf the change is meant, accept it once with the setting\n  releases.accept: \
              [\"{namespace}/{name}@{revision}\"]"
         ),
