@@ -73,10 +73,11 @@ impl Run {
         self.stderr.split_at(start).1.trim_end()
     }
 
-    /// What the policy said when it denied, without what Helm and the API server put before it.
+    /// What the policy said when it denied, a line each finding and each command, without what Helm and the API server
+    /// put before it.
     #[must_use]
-    pub fn denial(&self) -> Option<&str> {
-        self.error().split_once("denied the request: ").map(|(_, denial)| denial)
+    pub fn denial(&self) -> Option<String> {
+        self.error().split_once("denied the request: ").map(|(_, denial)| unwrapped(denial))
     }
 
     /// The policy's warnings, each once, without what the client puts around them.
@@ -92,6 +93,25 @@ impl Run {
         }
         warnings
     }
+}
+
+/// A denial is wrapped for terminals, at places that depend on the namespace's name.
+fn unwrapped(denial: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for line in denial.lines() {
+        // "Job shop/orders: ..."
+        let name = line.split(' ').nth(1).unwrap_or_default();
+        let begins_with_an_object =
+            line.starts_with(|first: char| first.is_ascii_uppercase()) && name.contains('/') && name.ends_with(':');
+        match lines.last_mut().filter(|last| !last.starts_with(' ')) {
+            Some(last) if !line.starts_with(' ') && !begins_with_an_object => {
+                last.push(' ');
+                last.push_str(line);
+            }
+            _ => lines.push(line.to_owned()),
+        }
+    }
+    lines.join("\n")
 }
 
 /// Helm 3 logs as klog does, Helm 4 as slog does, and kubectl in plain words.

@@ -229,7 +229,7 @@ fn is_denied_with_a_warning(
     let scene = stage.with_release();
     let before = scene.snapshot();
     let run = scene.upgrade("orders", "upgrade-only-hook", &[]).fails();
-    let denied = run.denial().map(|text| scene.shown(text)).unwrap_or_default();
+    let denied = run.denial().map(|text| scene.shown(&text)).unwrap_or_default();
     assert!(denied.contains(denial), "{}", run.stderr);
     assert!(run.warnings().iter().any(|warning| warning.contains("RBAC")), "{}", run.stderr);
     assert_eq!(scene.snapshot(), before);

@@ -287,6 +287,6 @@ impl Harm {
         }
         assert_eq!(scene.snapshot(), before, "something has changed");
         assert_eq!(scene.helm.history("orders"), history);
-        scene.shown(denial)
+        scene.shown(&denial)
     }
 }

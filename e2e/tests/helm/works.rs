@@ -263,7 +263,7 @@ fn outcome(scene: &Scene<'_>, run: &Run) -> String {
 pub(crate) fn report(scene: &Scene<'_>, seen: &str, runs: &[Run]) -> Report {
     let mut said = Vec::new();
     for run in runs {
-        let denial = run.denial().map(str::to_owned);
+        let denial = run.denial();
         for text in run.warnings().into_iter().chain(denial) {
             let text = scene.shown(&text);
             if !said.contains(&text) {
