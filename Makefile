@@ -23,7 +23,9 @@ try: annotated-policy.wasm ## watch the wasm judge requests that a real API serv
 	cargo run -q -- review --policy annotated-policy.wasm --settings examples/settings.yaml examples/*.json || [ $$? = 1 ]
 
 test: annotated-policy.wasm annotated-releases-policy.wasm test-wasm schemas ## every test
-	if [ -d $(SCHEMAS) ]; then export SCHEMAS=$(SCHEMAS); fi; cargo test --workspace --exclude stable-hooks-e2e
+	@set -e; if [ -d $(SCHEMAS) ]; then export SCHEMAS=$(SCHEMAS); fi; \
+	if command -v go >/dev/null; then set -- $$(e2e/tools/build helm3 helm4); export HELM3=$$1/helm HELM4=$$2/helm; fi; \
+	cargo test --workspace --exclude stable-hooks-e2e
 
 test-wasm: ## the core's tests as wasm in Node
 ifneq ($(shell command -v node),)

@@ -67,7 +67,10 @@ enum Color {
 
 /// What the verbs share about who judges.
 #[derive(Debug, Args)]
-struct PolicyArguments {
+struct JudgeArguments {
+    /// What makes the exit code 1
+    #[arg(long, value_enum, default_value_t = FailOn::Deny)]
+    fail_on: FailOn,
     /// The policy's settings, YAML or JSON
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
@@ -77,6 +80,8 @@ struct PolicyArguments {
     /// What the cluster holds: a List as `kubectl get … -o json` prints it
     #[arg(long, value_name = "FILE")]
     cluster: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArguments,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -122,7 +127,7 @@ impl OutputArguments {
     }
 }
 
-impl PolicyArguments {
+impl JudgeArguments {
     fn resolve(&self) -> Result<Judge, Failure> {
         let settings = self.settings.as_ref().map(|path| read_settings(path)).transpose()?.unwrap_or_else(|| json!({}));
         let cluster = Arc::new(match &self.cluster {

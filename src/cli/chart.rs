@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::release::Reading;
 use super::run::{Asked, Run};
-use super::{FailOn, Failure, Judge, Outcome, OutputArguments, PolicyArguments, namespace_of_helm};
+use super::{Failure, Judge, JudgeArguments, Outcome, namespace_of_helm};
 use crate::cluster::ClusterView;
 use crate::records::{StoredRecord, settings_for};
 use crate::render::{Render, Revision};
@@ -65,22 +65,17 @@ pub(super) struct Arguments {
     /// An API version that the cluster has
     #[arg(short, long, value_name = "VERSION")]
     api_versions: Vec<String>,
-    /// What makes the exit code 1
-    #[arg(long, value_enum, default_value_t = FailOn::Deny)]
-    fail_on: FailOn,
     #[command(flatten)]
-    policy: PolicyArguments,
-    #[command(flatten)]
-    output: OutputArguments,
+    judge: JudgeArguments,
     /// Further arguments of `helm template`, `--dry-run=server` for example
     #[arg(last = true, value_name = "HELM ARGUMENTS")]
     more: Vec<OsString>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let mut judge = arguments.policy.resolve()?;
+    let mut judge = arguments.judge.resolve()?;
     judge.settings = with_defaults(&judge.settings);
-    let mut reading = Reading { judge: &judge, run: Run::new(&arguments.output) };
+    let mut reading = Reading { judge: &judge, run: Run::new(&arguments.judge.output) };
     let installed: Vec<_> = match &arguments.release {
         Some(name) => reading.release(name, &arguments.release_namespace()),
         None => Vec::new(),
@@ -95,7 +90,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             run.push(&judged.in_templates(|object, path| renders.template(object, path)));
         }
     }
-    run.finish(arguments.fail_on)
+    run.finish(arguments.judge.fail_on)
 }
 
 impl Arguments {
@@ -133,7 +128,7 @@ impl Chart<'_> {
             return self.verdict(&upgrade, baseline, &self.judge.cluster, run);
         };
         // Without a view of the cluster the chart is the first thing in it.
-        let cluster = match self.arguments.policy.cluster {
+        let cluster = match self.arguments.judge.cluster {
             Some(_) => self.judge.cluster.as_ref().clone(),
             None => ClusterView::empty(),
         };

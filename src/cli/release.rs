@@ -9,7 +9,7 @@ use serde_json::Value;
 use stable_hooks_policy::shown::Shown;
 
 use super::run::{Asked, Run};
-use super::{FailOn, Failure, Judge, Outcome, OutputArguments, PolicyArguments, namespace_of_helm, read_input, remark};
+use super::{Failure, Judge, JudgeArguments, Outcome, namespace_of_helm, read_input, remark};
 use crate::input::{Content, Document, documents};
 use crate::kubectl;
 use crate::records::{StoredRecord, record_object, settings_for};
@@ -36,13 +36,8 @@ pub(super) struct Arguments {
     /// Earlier records that are not judged themselves
     #[arg(long, value_name = "FILE")]
     baseline: Vec<PathBuf>,
-    /// What makes the exit code 1
-    #[arg(long, value_enum, default_value_t = FailOn::Deny)]
-    fail_on: FailOn,
     #[command(flatten)]
-    policy: PolicyArguments,
-    #[command(flatten)]
-    output: OutputArguments,
+    judge: JudgeArguments,
 }
 
 /// A record, and where it comes from.
@@ -59,11 +54,11 @@ pub(super) struct Reading<'a> {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let judge = arguments.policy.resolve()?;
+    let judge = arguments.judge.resolve()?;
     if arguments.namespace.is_some() && !arguments.files.iter().any(|file| is_name(file)) {
         return Err(Failure("-n goes with a release's name, and only files are given".to_owned()));
     }
-    let mut reading = Reading { judge: &judge, run: Run::new(&arguments.output) };
+    let mut reading = Reading { judge: &judge, run: Run::new(&arguments.judge.output) };
     let namespace = arguments.namespace.clone().or_else(namespace_of_helm);
     let mut given = Vec::new();
     for file in &arguments.files {
@@ -76,7 +71,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     given.sort_by_cached_key(|given| given.record.order());
     let mut run = reading.run;
     // Otherwise each record would come with the same warning.
-    let sees_cluster = arguments.policy.cluster.is_some();
+    let sees_cluster = arguments.judge.cluster.is_some();
     for Given { source, place, record } in &given {
         let baseline = record.baseline(given.iter().chain(&earlier).map(|given| &given.record));
         let cluster = judge.cluster.with_records(baseline.map(StoredRecord::as_baseline));
@@ -91,10 +86,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             run.push(&if sees_cluster { judged } else { judged.where_no_cluster_was_given() });
         }
     }
-    if !sees_cluster && !given.is_empty() && !arguments.output.quiet {
+    if !sees_cluster && !given.is_empty() && !arguments.judge.output.quiet {
         remark("without --cluster no live object was looked up, only the records were compared");
     }
-    run.finish(arguments.fail_on)
+    run.finish(arguments.judge.fail_on)
 }
 
 /// Names a release, if there is a namespace to look in: neither a file nor what looks like one.

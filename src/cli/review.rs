@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::run::{Asked, Run};
-use super::{FailOn, Failure, Outcome, OutputArguments, PolicyArguments, open_input};
+use super::{Failure, JudgeArguments, Outcome, open_input};
 use crate::input::{Document, request_of};
 use crate::report::Place;
 
@@ -24,18 +24,13 @@ pub(super) struct Arguments {
     /// Judge the objects as the audit scanner would
     #[arg(long)]
     audit: bool,
-    /// What makes the exit code 1
-    #[arg(long, value_enum, default_value_t = FailOn::Deny)]
-    fail_on: FailOn,
     #[command(flatten)]
-    policy: PolicyArguments,
-    #[command(flatten)]
-    output: OutputArguments,
+    judge: JudgeArguments,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let judge = arguments.policy.resolve()?;
-    let mut run = Run::new(&arguments.output);
+    let judge = arguments.judge.resolve()?;
+    let mut run = Run::new(&arguments.judge.output);
     let standard_input = [PathBuf::from("-")];
     let files = if arguments.files.is_empty() { &standard_input[..] } else { &arguments.files };
     for path in files {
@@ -54,5 +49,5 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             Err(Failure(reason)) => run.cannot_judge(&reason),
         }
     }
-    run.finish(arguments.fail_on)
+    run.finish(arguments.judge.fail_on)
 }
