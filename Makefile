@@ -87,7 +87,8 @@ docs: annotated-policy.wasm ## rewrite what is generated from the code
 	BLESS=1 cargo test -q --test it -- docs fuel
 
 e2e: annotated-policy.wasm annotated-releases-policy.wasm ## real API server, real Helm, without and with the policy
-	cargo test -q -p stable-hooks-e2e --test helm
+	cargo build -q
+	PATH="$(abspath $(or $(CARGO_TARGET_DIR),target))/debug:$$PATH" cargo test -q -p stable-hooks-e2e --test helm
 
 e2e-kwctl: annotated-policy.wasm ## the annotated wasm under the real kwctl
 	bats e2e

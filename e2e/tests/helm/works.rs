@@ -94,6 +94,13 @@ pub(crate) const CASES: &[Case] = &[
         ..CASE
     },
     Case {
+        name: "A chart whose hooks are never deleted is mended by `fix`",
+        about: "`never-deleted` with `--post-renderer stable-hooks-fix`, the plugin in `plugins/post-renderer`.",
+        helms: &[Major::Four],
+        run: mended_by_fix,
+        ..CASE
+    },
+    Case {
         name: "Formance before its change",
         about: "`formance-before`: no label says that this is a migration, and it flips; the upgrade is denied all the same.",
         run: |world, major| {
@@ -157,6 +164,21 @@ fn stable(scene: &Scene<'_>) -> Report {
     let seen = "Installed, upgraded three times, rolled back, upgraded, uninstalled; the migration ran at the install and \
                 at every upgrade.";
     report(scene, seen, &runs)
+}
+
+/// The plugin runs the `stable-hooks` on the PATH, where `make e2e` puts it.
+fn mended_by_fix(world: &World, major: Major) -> Report {
+    let scene = Scene::new(world, "mended by fix", major, Some(LIVE));
+    let plugin = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/post-renderer");
+    let _ = scene.helm.run(&["plugin", "install", plugin]).succeeds();
+    let mended = ["--post-renderer", "stable-hooks-fix"];
+    let mut runs = vec![scene.install("orders", "never-deleted", &mended).succeeds()];
+    let first = ran(&scene, "orders-migrations", None);
+    let _ = (0..3).fold(first, |last, _| {
+        runs.push(scene.upgrade("orders", "never-deleted", &mended).succeeds());
+        ran(&scene, "orders-migrations", Some(&last))
+    });
+    report(&scene, "Installed and upgraded three times; the migration ran each time.", &runs)
 }
 
 fn accepted_flip(world: &World, major: Major) -> Report {
