@@ -1,5 +1,6 @@
 //! A control plane on the loopback interface, with KWOK in the kubelet's place.
 
+use std::ffi::OsString;
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -53,7 +54,7 @@ impl ControlPlane {
         let [etcd_client, etcd_peer, api] = free_ports()?;
         let kubeconfig = write_files(path, &authority, api)?;
         let program = |name: &str| tools.kubernetes.join(name);
-        let mut servers = Servers { processes: Vec::new(), folder: path };
+        let mut servers = Servers::new(path);
 
         let (client_url, peer_url) =
             (format!("http://127.0.0.1:{etcd_client}"), format!("http://127.0.0.1:{etcd_peer}"));
@@ -123,8 +124,7 @@ impl ControlPlane {
         servers.wait_for("the ServiceAccount of a namespace", || {
             cluster.find("ServiceAccount", "default", "default").is_some()
         })?;
-        let processes = servers.processes.into_iter().rev().collect();
-        Ok(Self { _processes: processes, cluster, kubeconfig, authority, folder })
+        Ok(Self { _processes: servers.last_first(), cluster, kubeconfig, authority, folder })
     }
 
     /// A folder that is removed at the end.
@@ -134,19 +134,33 @@ impl ControlPlane {
     }
 }
 
-struct Servers<'a> {
+/// Servers that are being started, one after the other.
+pub(crate) struct Servers<'a> {
     processes: Vec<Process>,
     folder: &'a Path,
+    environment: Vec<(&'static str, OsString)>,
 }
 
-impl Servers<'_> {
-    fn start(&mut self, program: &Path, arguments: &[String]) -> Result<()> {
+impl<'a> Servers<'a> {
+    fn new(folder: &'a Path) -> Self {
+        Self::with_environment(folder, Vec::new())
+    }
+
+    pub(crate) fn with_environment(folder: &'a Path, environment: Vec<(&'static str, OsString)>) -> Self {
+        Self { processes: Vec::new(), folder, environment }
+    }
+
+    pub(crate) fn start(&mut self, program: &Path, arguments: &[String]) -> Result<()> {
         ensure!(program.exists(), "{} is missing: remove its folder, and it is built again", program.display());
-        self.processes.push(Process::start(program, arguments, self.folder)?);
+        self.processes.push(Process::start(program, arguments, &self.environment, self.folder)?);
         Ok(())
     }
 
-    fn wait_for(&mut self, what: &str, condition: impl Fn() -> bool) -> Result<()> {
+    pub(crate) fn last_first(self) -> Vec<Process> {
+        self.processes.into_iter().rev().collect()
+    }
+
+    pub(crate) fn wait_for(&mut self, what: &str, condition: impl Fn() -> bool) -> Result<()> {
         let start = Instant::now();
         while !condition() {
             if let Some(failure) = self.processes.iter_mut().find_map(Process::failure) {
@@ -160,7 +174,7 @@ impl Servers<'_> {
 }
 
 /// All are held until all are known, so that they differ.
-fn free_ports<const N: usize>() -> Result<[u16; N]> {
+pub(crate) fn free_ports<const N: usize>() -> Result<[u16; N]> {
     let mut listeners = Vec::new();
     let mut ports = [0; N];
     for port in &mut ports {
