@@ -19,23 +19,26 @@ const SYNCED: &str = "Synced, Healthy";
 const SERVER_SIDE: &str = "ServerSideApply=true";
 const FINALIZER: &str = "argocd.argoproj.io/hook-finalizer";
 
+type Case = (&'static str, fn(&ArgoWorld));
+
+const CASES: &[Case] = &[
+    ("a stable hook is synced three times", stable_hook),
+    ("hooks off the normal form stay synced", normal_form),
+    ("hooks that are patched are brought to the normal form again", normal_form_of_a_patch),
+    ("a finalizer is removed from a hook that is being deleted", finalizer),
+    ("a resource that becomes a hook is deleted and made anew", resource_to_hook),
+    ("a resource that becomes a hook by a patch goes through", resource_to_patched_hook),
+    ("without the policy a hook silently becomes a resource", hook_to_resource_without),
+    ("with the policy a hook stays a hook", hook_to_resource),
+    ("with the policy a hook stays a hook under server-side apply", hook_to_resource_server_side),
+    ("with the policy a hook stays a hook on the way to server-side apply", hook_to_resource_migrating),
+    ("a flip that is meant goes through as the denial says", meant_flip),
+    ("an application is deleted", deletion),
+];
+
 fn main() -> ExitCode {
-    let scenarios: [(&str, fn(&ArgoWorld)); 12] = [
-        ("a stable hook is synced three times", stable_hook),
-        ("hooks off the normal form stay synced", normal_form),
-        ("hooks that are patched are brought to the normal form again", normal_form_of_a_patch),
-        ("a finalizer is removed from a hook that is being deleted", finalizer),
-        ("a resource that becomes a hook is deleted and made anew", resource_to_hook),
-        ("a resource that becomes a hook by a patch goes through", resource_to_patched_hook),
-        ("without the policy a hook silently becomes a resource", hook_to_resource_without),
-        ("with the policy a hook stays a hook", hook_to_resource),
-        ("with the policy a hook stays a hook under server-side apply", hook_to_resource_server_side),
-        ("with the policy a hook stays a hook on the way to server-side apply", hook_to_resource_migrating),
-        ("a flip that is meant goes through as the denial says", meant_flip),
-        ("an application is deleted", deletion),
-    ];
-    let scenarios = scenarios.map(|(name, run)| Scenario::new(name.to_owned(), run));
-    suite::run(scenarios.into(), ArgoWorld::start, None)
+    let scenarios = CASES.iter().map(|(name, run)| Scenario::new((*name).to_owned(), run)).collect();
+    suite::run(scenarios, ArgoWorld::start, None)
 }
 
 fn stable_hook(argocd: &ArgoWorld) {
