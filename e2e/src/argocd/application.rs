@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
@@ -18,6 +17,7 @@ const KIND: &str = "Application";
 #[derive(Debug)]
 pub struct Sync {
     pub phase: String,
+    /// On one line.
     pub message: String,
     /// The objects that it dealt with.
     resources: Vec<Value>,
@@ -52,8 +52,8 @@ impl Sync {
 
     /// What Argo CD notes beside the object of that kind.
     #[must_use]
-    pub fn message_about(&self, kind: &str) -> Option<&str> {
-        self.resource(kind)?.get("message")?.as_str()
+    pub fn message_about(&self, kind: &str) -> Option<String> {
+        self.resource(kind)?.get("message")?.as_str().map(unwrapped)
     }
 
     fn resource(&self, kind: &str) -> Option<&Value> {
@@ -150,7 +150,7 @@ impl<'scene> Application<'scene> {
             let resources = state.pointer("/syncResult/resources").and_then(Value::as_array).cloned();
             has_ended.then(|| Sync {
                 phase: text("phase"),
-                message: text("message"),
+                message: unwrapped(&text("message")),
                 resources: resources.unwrap_or_default(),
             })
         })
@@ -191,13 +191,18 @@ impl<'scene> Application<'scene> {
     }
 
     fn git(&self, arguments: &[&str]) {
-        let mut command: Command = mortal(Path::new("git"));
+        let mut command = mortal(Path::new("git"));
         // Without the caller's configuration: a commit might have to be signed.
         command.args(arguments).current_dir(&self.repository);
         command.env("HOME", &self.repository).env("GIT_CONFIG_NOSYSTEM", "1");
         let run = crate::helm::run(command, &format!("git {}", arguments.join(" ")));
         let _ = run.succeeds();
     }
+}
+
+/// A denial is wrapped for terminals, at places that depend on the namespace's name.
+fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn copy(from: &Path, to: &Path) {
