@@ -39,13 +39,20 @@ impl ArgoWorld {
         install(&world, &programs)?;
         let folder = world.plane.folder().join("argocd");
         fs::create_dir_all(folder.join("tmp")).with_context(|| format!("cannot make {}", folder.display()))?;
-        let mut servers = Servers::with_environment(&folder, environment(&world, &folder)?);
+        let mut servers = Servers::new(&folder);
+        let environment = environment(&world, &folder)?;
+        let start = |servers: &mut Servers<'_>, program: &Path, arguments: &[String]| {
+            let mut command = mortal(program);
+            command.args(arguments).envs(environment.iter().cloned());
+            servers.spawn(command, &program.file_name().unwrap_or_default().to_string_lossy())
+        };
         let [redis, repo_server, repo_metrics, controller_metrics] = free_ports()?;
         let address = |port: u16| format!("127.0.0.1:{port}");
 
-        servers.start(&miniredis, &[address(redis)])?;
+        start(&mut servers, &miniredis, &[address(redis)])?;
         servers.wait_for("Redis", || TcpStream::connect(address(redis)).is_ok())?;
-        servers.start(
+        start(
+            &mut servers,
             &programs.join("argocd-repo-server"),
             &[
                 "--address=127.0.0.1".to_owned(),
@@ -57,7 +64,8 @@ impl ArgoWorld {
             ],
         )?;
         servers.wait_for("Argo CD's repository server", || TcpStream::connect(address(repo_server)).is_ok())?;
-        servers.start(
+        start(
+            &mut servers,
             &programs.join("argocd-application-controller"),
             &[
                 format!("--kubeconfig={}", world.plane.kubeconfig.display()),

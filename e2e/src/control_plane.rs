@@ -1,9 +1,9 @@
 //! A control plane on the loopback interface, with KWOK in the kubelet's place.
 
-use std::ffi::OsString;
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -138,21 +138,22 @@ impl ControlPlane {
 pub(crate) struct Servers<'a> {
     processes: Vec<Process>,
     folder: &'a Path,
-    environment: Vec<(&'static str, OsString)>,
 }
 
 impl<'a> Servers<'a> {
-    fn new(folder: &'a Path) -> Self {
-        Self::with_environment(folder, Vec::new())
+    pub(crate) fn new(folder: &'a Path) -> Self {
+        Self { processes: Vec::new(), folder }
     }
 
-    pub(crate) fn with_environment(folder: &'a Path, environment: Vec<(&'static str, OsString)>) -> Self {
-        Self { processes: Vec::new(), folder, environment }
-    }
-
-    pub(crate) fn start(&mut self, program: &Path, arguments: &[String]) -> Result<()> {
+    fn start(&mut self, program: &Path, arguments: &[String]) -> Result<()> {
         ensure!(program.exists(), "{} is missing: remove its folder, and it is built again", program.display());
-        self.processes.push(Process::start(program, arguments, &self.environment, self.folder)?);
+        self.processes.push(Process::start(program, arguments, self.folder)?);
+        Ok(())
+    }
+
+    /// Starts a command that is `mortal`.
+    pub(crate) fn spawn(&mut self, command: Command, name: &str) -> Result<()> {
+        self.processes.push(Process::spawn(command, name, self.folder)?);
         Ok(())
     }
 
