@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
 use super::NAMESPACE;
@@ -128,15 +127,6 @@ impl<'scene> Application<'scene> {
             "operation": {"initiatedBy": {"username": "dev"}, "sync": sync}, "status": {"operationState": null},
         }));
         self.ended()
-    }
-
-    /// Deletes the Application and what it has deployed.
-    pub fn delete(&self) {
-        self.merge(&json!({"metadata": {"finalizers": ["resources-finalizer.argocd.argoproj.io"]}}));
-        self.scene.cluster().delete(KIND, NAMESPACE, self.name, &DeleteParams::default());
-        wait_for("the Application is gone", || {
-            self.scene.cluster().find(KIND, NAMESPACE, self.name).is_none().then_some(())
-        });
     }
 
     /// Waits for the end of the operation that Argo CD is at or will begin.

@@ -33,7 +33,6 @@ const CASES: &[Case] = &[
     ("with the policy a hook stays a hook under server-side apply", hook_to_resource_server_side),
     ("with the policy a hook stays a hook on the way to server-side apply", hook_to_resource_migrating),
     ("a flip that is meant goes through as the denial says", meant_flip),
-    ("an application is deleted", deletion),
 ];
 
 fn main() -> ExitCode {
@@ -248,17 +247,6 @@ fn meant_flip(argocd: &ArgoWorld) {
     }
     assert_eq!(application.sync().succeeds().denial(), None);
     assert_eq!(application.status(), SYNCED);
-}
-
-fn deletion(argocd: &ArgoWorld) {
-    let scene = scene(argocd, "deletion", Some(LIVE));
-    let application = Application::new(&scene, "stable", &json!({}), false);
-    let _ = application.sync().succeeds();
-    application.delete();
-    assert!(scene.find("ConfigMap", "orders").is_none());
-    for kind in KINDS {
-        assert!(scene.find(kind, MIGRATIONS).is_none(), "{kind}");
-    }
 }
 
 fn scene<'world>(argocd: &'world ArgoWorld, name: &str, watched_by: Option<&str>) -> Scene<'world> {
