@@ -1,6 +1,6 @@
 # Verbs only; CI calls the same ones. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup try test test-wasm schemas lint docs e2e e2e-kwctl bench ci
+.PHONY: help setup try test test-wasm schemas lint docs e2e e2e-argocd e2e-kwctl bench ci
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stable-hooks
 SOURCES := Cargo.toml Cargo.lock policy/Cargo.toml policy/wasm-cargo $(shell find policy/src -name '*.rs')
@@ -89,6 +89,9 @@ docs: annotated-policy.wasm ## rewrite what is generated from the code
 e2e: annotated-policy.wasm annotated-releases-policy.wasm ## real API server, real Helm, without and with the policy
 	cargo build -q
 	PATH="$(abspath $(or $(CARGO_TARGET_DIR),target))/debug:$$PATH" cargo test -q -p stable-hooks-e2e --test helm
+
+e2e-argocd: annotated-policy.wasm annotated-releases-policy.wasm ## the same API server, with real Argo CD
+	cargo test -q -p stable-hooks-e2e --test argocd
 
 e2e-kwctl: annotated-policy.wasm ## the annotated wasm under the real kwctl
 	bats e2e

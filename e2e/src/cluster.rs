@@ -154,6 +154,7 @@ fn api_version(kind: &str) -> &'static str {
         "Job" | "CronJob" => "batch/v1",
         "Deployment" | "StatefulSet" => "apps/v1",
         "ClusterRole" | "ClusterRoleBinding" | "Role" | "RoleBinding" => "rbac.authorization.k8s.io/v1",
+        "Application" | "AppProject" => "argoproj.io/v1alpha1",
         "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" => "admissionregistration.k8s.io/v1",
         _ => "v1",
     }

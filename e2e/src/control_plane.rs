@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -53,7 +54,7 @@ impl ControlPlane {
         let [etcd_client, etcd_peer, api] = free_ports()?;
         let kubeconfig = write_files(path, &authority, api)?;
         let program = |name: &str| tools.kubernetes.join(name);
-        let mut servers = Servers { processes: Vec::new(), folder: path };
+        let mut servers = Servers::new(path);
 
         let (client_url, peer_url) =
             (format!("http://127.0.0.1:{etcd_client}"), format!("http://127.0.0.1:{etcd_peer}"));
@@ -123,8 +124,7 @@ impl ControlPlane {
         servers.wait_for("the ServiceAccount of a namespace", || {
             cluster.find("ServiceAccount", "default", "default").is_some()
         })?;
-        let processes = servers.processes.into_iter().rev().collect();
-        Ok(Self { _processes: processes, cluster, kubeconfig, authority, folder })
+        Ok(Self { _processes: servers.last_first(), cluster, kubeconfig, authority, folder })
     }
 
     /// A folder that is removed at the end.
@@ -134,19 +134,34 @@ impl ControlPlane {
     }
 }
 
-struct Servers<'a> {
+/// Servers that are being started, one after the other.
+pub(crate) struct Servers<'a> {
     processes: Vec<Process>,
     folder: &'a Path,
 }
 
-impl Servers<'_> {
+impl<'a> Servers<'a> {
+    pub(crate) fn new(folder: &'a Path) -> Self {
+        Self { processes: Vec::new(), folder }
+    }
+
     fn start(&mut self, program: &Path, arguments: &[String]) -> Result<()> {
         ensure!(program.exists(), "{} is missing: remove its folder, and it is built again", program.display());
         self.processes.push(Process::start(program, arguments, self.folder)?);
         Ok(())
     }
 
-    fn wait_for(&mut self, what: &str, condition: impl Fn() -> bool) -> Result<()> {
+    /// Starts a command that is `mortal`.
+    pub(crate) fn spawn(&mut self, command: Command, name: &str) -> Result<()> {
+        self.processes.push(Process::spawn(command, name, self.folder)?);
+        Ok(())
+    }
+
+    pub(crate) fn last_first(self) -> Vec<Process> {
+        self.processes.into_iter().rev().collect()
+    }
+
+    pub(crate) fn wait_for(&mut self, what: &str, condition: impl Fn() -> bool) -> Result<()> {
         let start = Instant::now();
         while !condition() {
             if let Some(failure) = self.processes.iter_mut().find_map(Process::failure) {
@@ -160,7 +175,7 @@ impl Servers<'_> {
 }
 
 /// All are held until all are known, so that they differ.
-fn free_ports<const N: usize>() -> Result<[u16; N]> {
+pub(crate) fn free_ports<const N: usize>() -> Result<[u16; N]> {
     let mut listeners = Vec::new();
     let mut ports = [0; N];
     for port in &mut ports {

@@ -6,6 +6,7 @@
 //!  webhook        the annotated wasm as policy-server would serve it, registered as Kubewarden would register it
 //!  world          all of that, started once
 //!  scene          one scenario: a namespace of its own, Helm in one version, with the policy or without
+//!  argocd         Argo CD in that world, and Applications of it
 //!  suite          runs scenarios side by side
 //!  proof          what the scenarios saw, as `docs/proof.md`
 //! ```
@@ -17,6 +18,7 @@
     reason = "a scenario fails by panicking; what has to be started says in an error why it cannot"
 )]
 
+pub mod argocd;
 mod certificates;
 pub mod cluster;
 pub mod control_plane;

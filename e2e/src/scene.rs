@@ -212,7 +212,7 @@ fn create_namespace(cluster: &Cluster, namespace: &str, watched_by: Option<&str>
     wait_for("the namespace's ServiceAccount", || cluster.find("ServiceAccount", namespace, "default"));
 }
 
-fn chart_folder(chart: &str) -> PathBuf {
+pub(crate) fn chart_folder(chart: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("charts").join(chart)
 }
 

@@ -9,13 +9,14 @@ mod objects;
 mod works;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use stable_hooks_e2e::helm::Major;
 use stable_hooks_e2e::proof::{Entry, Proof};
 use stable_hooks_e2e::suite::{self, Scenario};
 use stable_hooks_e2e::world::World;
 
-use crate::harms::HARMS;
+use crate::harms::{HARMS, Harm};
 
 /// A scenario with the policy alone.
 #[derive(Clone, Copy)]
@@ -32,6 +33,10 @@ pub(crate) struct Case {
 impl Case {
     const EMPTY: Self =
         Self { section: "", name: "", about: "", helms: &Major::ALL, run: |_, _| panic!("a case that does nothing") };
+
+    fn entry(&self) -> Entry {
+        Entry { section: self.section, name: self.name, about: self.about, harm: None }
+    }
 }
 
 /// What a case has seen, and what the policy said.
@@ -41,32 +46,39 @@ pub(crate) struct Report {
 }
 
 fn main() -> ExitCode {
-    let (mut entries, mut scenarios) = (Vec::new(), Vec::new());
-    for harm in HARMS {
-        let index = entries.len();
-        entries.push(harm.entry());
+    let cases = [flux::CASES, works::CASES, objects::CASES, failures::CASES].concat();
+    let entries = HARMS.iter().map(Harm::entry).chain(cases.iter().map(Case::entry)).collect();
+    let proof = Arc::new(Proof::new(entries));
+    let mut scenarios = Vec::new();
+    for (index, harm) in HARMS.iter().enumerate() {
         for major in harm.helms.iter().copied() {
-            scenarios.push(scenario(harm.name, major, "without the policy", move |world, proof| {
+            scenarios.push(scenario(harm.name, major, "without the policy", &proof, move |world, proof| {
                 proof.harm(index, major, harm.happens(world, major));
             }));
-            scenarios.push(scenario(harm.name, major, "with the policy", move |world, proof| {
+            scenarios.push(scenario(harm.name, major, "with the policy", &proof, move |world, proof| {
                 proof.denial(index, major, harm.is_denied(world, major));
             }));
         }
     }
-    for case in [flux::CASES, works::CASES, objects::CASES, failures::CASES].concat() {
-        let index = entries.len();
-        entries.push(Entry { section: case.section, name: case.name, about: case.about, harm: None });
+    for (index, case) in (HARMS.len()..).zip(cases) {
         for major in case.helms.iter().copied() {
-            scenarios.push(scenario(case.name, major, "with the policy", move |world, proof| {
+            scenarios.push(scenario(case.name, major, "with the policy", &proof, move |world, proof| {
                 let Report { seen, said } = (case.run)(world, major);
                 proof.untouched(index, major, seen, said);
             }));
         }
     }
-    suite::run(scenarios, Proof::new(entries))
+    suite::run(scenarios, World::start, Some(&proof))
 }
 
-fn scenario(name: &str, major: Major, how: &str, body: impl FnOnce(&World, &Proof) + Send + 'static) -> Scenario {
-    Scenario::new(format!("{name}, Helm {}, {how}", major.number()), body)
+/// A scenario that writes what it saw into the proof.
+fn scenario(
+    name: &str,
+    major: Major,
+    how: &str,
+    proof: &Arc<Proof>,
+    body: impl FnOnce(&World, &Proof) + Send + 'static,
+) -> Scenario<World> {
+    let proof = Arc::clone(proof);
+    Scenario::new(format!("{name}, Helm {}, {how}", major.number()), move |world| body(world, &proof))
 }

@@ -1,0 +1,209 @@
+//! One Application, and the git repository that it is synced from.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::NAMESPACE;
+use crate::cluster::wait_for;
+use crate::process::mortal;
+use crate::scene::{Scene, chart_folder};
+
+const KIND: &str = "Application";
+
+/// How a sync ended.
+#[derive(Debug)]
+pub struct Sync {
+    pub phase: String,
+    /// On one line.
+    pub message: String,
+    /// The objects that it dealt with.
+    resources: Vec<Value>,
+}
+
+impl Sync {
+    #[must_use]
+    #[track_caller]
+    pub fn succeeds(self) -> Self {
+        assert_eq!(self.phase, "Succeeded", "{self:#?}");
+        self
+    }
+
+    #[must_use]
+    #[track_caller]
+    pub fn fails(self) -> Self {
+        assert_eq!(self.phase, "Failed", "{self:#?}");
+        self
+    }
+
+    /// What the policy said when it denied, without what Argo CD and the API server put around it.
+    #[must_use]
+    pub fn denial(&self) -> Option<&str> {
+        self.message.split_once("denied the request: ").map(|(_, denial)| denial)
+    }
+
+    /// Whether Argo CD took the object for a hook.
+    #[must_use]
+    pub fn ran_as_hook(&self, kind: &str) -> bool {
+        self.resource(kind).is_some_and(|resource| resource.get("hookType").is_some())
+    }
+
+    /// What Argo CD notes beside the object of that kind.
+    #[must_use]
+    pub fn message_about(&self, kind: &str) -> Option<String> {
+        self.resource(kind)?.get("message")?.as_str().map(unwrapped)
+    }
+
+    fn resource(&self, kind: &str) -> Option<&Value> {
+        self.resources.iter().find(|resource| resource.get("kind") == Some(&json!(kind)))
+    }
+}
+
+pub struct Application<'scene> {
+    scene: &'scene Scene<'scene>,
+    repository: PathBuf,
+    /// That of the namespace, for there is one in each.
+    name: &'scene str,
+}
+
+impl<'scene> Application<'scene> {
+    /// A release `orders` of the chart, to be synced by hand or, `automated`, by Argo CD itself.
+    #[must_use]
+    pub fn new(scene: &'scene Scene<'scene>, chart: &str, values: &Value, automated: bool) -> Self {
+        let repository = scene.folder().join("repository");
+        fs::create_dir_all(&repository).expect("the repository's folder is made");
+        let application = Self { scene, repository, name: &scene.namespace };
+        application.git(&["init", "--quiet", "--initial-branch=main"]);
+        copy(&chart_folder(chart), &application.repository);
+        application.commit(values);
+        let automated = automated.then(|| json!({"automated": {"prune": true, "selfHeal": true}}));
+        scene.cluster().create(&json!({
+            "apiVersion": "argoproj.io/v1alpha1", "kind": KIND,
+            "metadata": {"name": application.name, "namespace": NAMESPACE},
+            "spec": {
+                "project": "default",
+                "source": {
+                    "repoURL": format!("file://{}", application.repository.display()),
+                    "targetRevision": "main", "path": ".",
+                    "helm": {"releaseName": "orders", "valueFiles": ["values.yaml", "more.json"]},
+                },
+                "destination": {"server": "https://kubernetes.default.svc", "namespace": scene.namespace},
+                "syncPolicy": automated,
+            },
+        }));
+        application
+    }
+
+    /// Commits values that come after the chart's own.
+    pub fn commit(&self, values: &Value) {
+        fs::write(self.repository.join("more.json"), values.to_string()).expect("the values are written");
+        self.git(&["add", "--all"]);
+        self.git(&[
+            "-c",
+            "user.name=dev",
+            "-c",
+            "user.email=dev@example.com",
+            "commit",
+            "--quiet",
+            "--allow-empty",
+            "--message=change",
+        ]);
+    }
+
+    /// Syncs by hand, with pruning, to what is committed; how it ended.
+    #[must_use]
+    pub fn sync(&self) -> Sync {
+        self.sync_with(&json!({}))
+    }
+
+    /// The same with more to the operation's `sync`.
+    #[must_use]
+    pub fn sync_with(&self, more: &Value) -> Sync {
+        let mut sync = json!({"prune": true});
+        sync.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
+        // With the last operation's state still there, Argo CD would go on from its results.
+        self.merge(&json!({
+            "operation": {"initiatedBy": {"username": "dev"}, "sync": sync}, "status": {"operationState": null},
+        }));
+        self.ended()
+    }
+
+    /// Waits for the end of the operation that Argo CD is at or will begin.
+    #[must_use]
+    pub fn ended(&self) -> Sync {
+        wait_for("the sync ends", || {
+            let application = self.get();
+            let state = application.pointer("/status/operationState")?;
+            let text = |field| state.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let has_ended = application.get("operation").is_none() && state.get("finishedAt").is_some();
+            let resources = state.pointer("/syncResult/resources").and_then(Value::as_array).cloned();
+            has_ended.then(|| Sync {
+                phase: text("phase"),
+                message: unwrapped(&text("message")),
+                resources: resources.unwrap_or_default(),
+            })
+        })
+    }
+
+    /// Compares git and the cluster anew.
+    pub fn refresh(&self) {
+        let annotation = "argocd.argoproj.io/refresh";
+        self.merge(&json!({"metadata": {"annotations": {annotation: "hard"}}}));
+        wait_for("Argo CD compares anew", || {
+            let application = self.get();
+            let annotations = application.pointer("/metadata/annotations");
+            annotations.and_then(|annotations| annotations.get(annotation)).is_none().then_some(())
+        });
+    }
+
+    /// What Argo CD shows after a refresh: `Synced, Healthy`.
+    #[must_use]
+    pub fn status(&self) -> String {
+        self.refresh();
+        let application = self.get();
+        let status = |pointer| application.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        format!("{}, {}", status("/status/sync/status"), status("/status/health/status"))
+    }
+
+    /// How many syncs have succeeded.
+    #[must_use]
+    pub fn syncs(&self) -> usize {
+        self.get().pointer("/status/history").and_then(Value::as_array).map_or(0, Vec::len)
+    }
+
+    fn get(&self) -> Value {
+        self.scene.cluster().find(KIND, NAMESPACE, self.name).expect("the Application is there")
+    }
+
+    fn merge(&self, patch: &Value) {
+        self.scene.cluster().merge(KIND, NAMESPACE, self.name, patch).expect("the Application is patched");
+    }
+
+    fn git(&self, arguments: &[&str]) {
+        let mut command = mortal(Path::new("git"));
+        // Without the caller's configuration: a commit might have to be signed.
+        command.args(arguments).current_dir(&self.repository);
+        command.env("HOME", &self.repository).env("GIT_CONFIG_NOSYSTEM", "1");
+        let run = crate::helm::run(command, &format!("git {}", arguments.join(" ")));
+        let _ = run.succeeds();
+    }
+}
+
+/// A denial is wrapped for terminals, at places that depend on the namespace's name.
+fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).expect("the chart is there") {
+        let entry = entry.expect("the chart can be read");
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            fs::create_dir_all(&target).expect("the chart's folder is made");
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), &target).expect("the chart is copied");
+        }
+    }
+}

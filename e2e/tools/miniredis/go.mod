@@ -1,0 +1,7 @@
+module stable-hooks/e2e/tools/miniredis
+
+go 1.26.0
+
+require github.com/alicebob/miniredis/v2 v2.35.0
+
+require github.com/yuin/gopher-lua v1.1.1 // indirect
