@@ -160,7 +160,7 @@ impl Servers<'_> {
 }
 
 /// All are held until all are known, so that they differ.
-fn free_ports<const N: usize>() -> Result<[u16; N]> {
+pub(crate) fn free_ports<const N: usize>() -> Result<[u16; N]> {
     let mut listeners = Vec::new();
     let mut ports = [0; N];
     for port in &mut ports {

@@ -30,15 +30,22 @@ pub struct Process {
 impl Process {
     /// Starts a program; the thread that calls this has to live for as long as the program shall.
     pub fn start(program: &Path, arguments: &[impl AsRef<OsStr>], logs: &Path) -> Result<Self> {
-        let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = program.file_name().unwrap_or_default().to_string_lossy();
+        let mut command = mortal(program);
+        command.args(arguments);
+        Self::spawn(command, &name, logs)
+    }
+
+    /// The same with a command that is `mortal` already.
+    pub(crate) fn spawn(mut command: Command, name: &str, logs: &Path) -> Result<Self> {
         let log = logs.join(format!("{name}.log"));
         let output = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
         let errors = output.try_clone().context("cannot share a log file")?;
         let child =
-            mortal(program).args(arguments).stdout(output).stderr(errors).spawn().with_context(|| {
+            command.stdout(output).stderr(errors).spawn().with_context(|| {
                 format!("cannot start {name}: the tests need the program setpriv (package util-linux)")
             })?;
-        Ok(Self { child, name, log })
+        Ok(Self { child, name: name.to_owned(), log })
     }
 
     /// Why it is not running any more, with the end of its log.
