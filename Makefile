@@ -1,6 +1,6 @@
 # Verbs only; CI calls the same ones. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup try test test-wasm schemas lint docs e2e e2e-argocd e2e-kwctl bench ci
+.PHONY: help setup try test test-wasm schemas lint docs e2e e2e-argocd e2e-kwctl e2e-kyverno bench ci
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stable-hooks
 SOURCES := Cargo.toml Cargo.lock policy/Cargo.toml policy/wasm-cargo $(shell find policy/src -name '*.rs')
@@ -95,6 +95,9 @@ e2e-argocd: annotated-policy.wasm annotated-releases-policy.wasm ## the same API
 
 e2e-kwctl: annotated-policy.wasm ## the annotated wasm under the real kwctl
 	bats e2e
+
+e2e-kyverno: annotated-policy.wasm annotated-releases-policy.wasm ## the policy asked by the real Kyverno
+	cargo test -q -p stable-hooks-e2e --test kyverno
 
 bench: annotated-policy.wasm yardstick.wasm ## costs in wasmtime fuel, bytes and ratios
 	cargo bench

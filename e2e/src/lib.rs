@@ -5,6 +5,7 @@
 //!  control_plane  etcd, API server, controller manager, scheduler, KWOK in the kubelet's place
 //!  webhook        the annotated wasm as policy-server would serve it, registered as Kubewarden would register it
 //!  world          all of that, started once
+//!  kyverno        Kyverno's admission controller, for the tests that want it
 //!  scene          one scenario: a namespace of its own, Helm in one version, with the policy or without
 //!  argocd         Argo CD in that world, and Applications of it
 //!  suite          runs scenarios side by side
@@ -23,6 +24,7 @@ mod certificates;
 pub mod cluster;
 pub mod control_plane;
 pub mod helm;
+pub mod kyverno;
 pub mod process;
 pub mod proof;
 pub mod scene;

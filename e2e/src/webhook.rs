@@ -182,7 +182,9 @@ impl Webhook {
         stream.write_all(b"garbage\r\n\r\n").expect("the webhook reads");
     }
 
-    fn url(&self, policy: &str) -> String {
+    /// Where a policy answers.
+    #[must_use]
+    pub fn url(&self, policy: &str) -> String {
         format!("https://{}/validate/{policy}", self.address)
     }
 
