@@ -5,7 +5,7 @@ mod templates;
 use std::cmp::Reverse;
 
 use serde_json::{Map, Value, json};
-use stable_hooks_policy::helm::record::{DecodeError, Limits, decode_config_map, decode_secret};
+use stable_hooks_policy::helm::record::{DecodeError, Limits, Record, decode_config_map, decode_secret};
 use thiserror::Error;
 
 use crate::input::{Content, request_of};
@@ -84,8 +84,7 @@ impl StoredRecord {
         let kind = kind_of(&object).ok_or(RecordError::NoData)?;
         let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
         let data = text("/data/release").ok_or(RecordError::NoData)?;
-        let decode = if kind == "Secret" { decode_secret } else { decode_config_map };
-        let record = decode(data, &limits(settings))?;
+        let record = decode(kind, data, settings)?;
         if record.name.is_empty() || record.version == 0 {
             return Err(RecordError::Nameless);
         }
@@ -183,6 +182,12 @@ pub fn settings_for(record: &StoredRecord, baseline: Option<&StoredRecord>, sett
         limits.entry("revisions").or_insert((record.version - baseline.version).min(MOST_REVISIONS).into());
     }
     settings
+}
+
+/// Reads `data.release` of that kind of object.
+fn decode(kind: &str, data: &str, settings: &Value) -> Result<Record, DecodeError> {
+    let limits = limits(settings);
+    if kind == "Secret" { decode_secret(data, &limits) } else { decode_config_map(data, &limits) }
 }
 
 fn limits(settings: &Value) -> Limits {

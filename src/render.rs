@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
-use stable_hooks_policy::helm::manifest::{self, Limits};
+use stable_hooks_policy::helm::manifest::{self, Limits, SOURCE};
 use stable_hooks_policy::helm::{self, DeletePolicies, DeletePolicy, Event, Events};
 use stable_hooks_policy::object::Kind;
 use stable_hooks_policy::yaml::{self, Head};
@@ -13,7 +13,6 @@ use stable_hooks_policy::yaml::{self, Head};
 use crate::input::{InputError, Reason};
 
 const SEPARATOR: &str = "---";
-const SOURCE: &str = "# Source: ";
 
 /// The documents of a rendered text, in its order.
 #[derive(Debug, Default)]
@@ -137,8 +136,7 @@ impl Document {
     }
 
     fn new(text: &str, head: Head, object: Value) -> Self {
-        let mut comments = text.lines().take_while(|line| is_blank(line));
-        let template = comments.find_map(|line| line.strip_prefix(SOURCE)).unwrap_or_default().trim_end().to_owned();
+        let template = manifest::path(text).to_owned();
         let source = |line: &&str| !line.starts_with(SOURCE);
         let text = text.trim_start_matches(['\r', '\n']).split_inclusive('\n').filter(source).collect();
         let identity = match head.annotations.get(helm::HOOK).map(|value| Events::parse(value)) {
@@ -188,17 +186,10 @@ impl Document {
     }
 }
 
-/// Holds nothing, or a comment only.
-fn is_blank(line: &str) -> bool {
-    let line = line.trim_start();
-    line.is_empty() || line.starts_with('#')
-}
-
 /// An object as it lies in the cluster, if the policy looks up its kind; a generated name cannot be looked up.
 fn live(mut object: Value, release: &str, namespace: &str, is_resource: bool) -> Option<Value> {
     let head = Head::of(&object);
-    let group = head.api_version.rsplit_once('/').map_or("", |(group, _)| group);
-    Kind::parse(group, "v1", &head.kind)?;
+    Kind::parse(head.group(), "v1", &head.kind)?;
     if head.name.is_empty() {
         return None;
     }

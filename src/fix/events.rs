@@ -90,7 +90,7 @@ fn is_there(entry: &Entry, events: Option<Events>, hook: &Entry, event: Event) -
 
 /// The Services that the release creates, each a namespace and a name.
 fn services(stream: &Stream<'_>, namespace: &str) -> Vec<(String, String)> {
-    let services = stream.objects.iter().filter(|entry| entry.head.kind == "Service" && entry.group().is_empty());
+    let services = stream.objects.iter().filter(|entry| entry.head.kind == "Service" && entry.head.group().is_empty());
     let home = |entry: &Entry| match entry.head.namespace.as_str() {
         "" => namespace.to_owned(),
         other => other.to_owned(),

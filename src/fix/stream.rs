@@ -177,14 +177,10 @@ fn as_helm_reads(mut object: Value, head: &Head) -> Value {
 }
 
 impl Entry {
-    pub(super) fn group(&self) -> &str {
-        self.head.api_version.rsplit_once('/').map_or("", |(group, _)| group)
-    }
-
     /// The object, if it is one that the policy judges.
     pub(super) fn judged(&self) -> Option<Object> {
         let version = self.head.api_version.rsplit('/').next().unwrap_or_default();
-        Some(Object::new(Kind::parse(self.group(), version, &self.head.kind)?, self.object.clone()))
+        Some(Object::new(Kind::parse(self.head.group(), version, &self.head.kind)?, self.object.clone()))
     }
 
     pub(super) fn annotation(&self, key: &str) -> Option<&str> {
@@ -211,11 +207,11 @@ impl Entry {
     /// What the other is called too, as far as the stream says: the release's own namespace is not in it.
     pub(super) fn is_called(&self, group: &str, kind: &str, namespace: &str, name: &str) -> bool {
         let is_near = self.head.namespace.is_empty() || namespace.is_empty() || self.head.namespace == namespace;
-        self.head.name == name && self.head.kind == kind && self.group() == group && is_near
+        self.head.name == name && self.head.kind == kind && self.head.group() == group && is_near
     }
 
     pub(super) fn has_key_of(&self, other: &Self) -> bool {
-        self.is_called(other.group(), &other.head.kind, &other.head.namespace, &other.head.name)
+        self.is_called(other.head.group(), &other.head.kind, &other.head.namespace, &other.head.name)
     }
 
     /// Helm runs it before the other, both being hooks of one event.

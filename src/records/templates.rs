@@ -4,19 +4,18 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use stable_hooks_policy::helm::manifest::{self, documents};
-use stable_hooks_policy::helm::record::{Record, decode_config_map, decode_secret};
+use stable_hooks_policy::helm::record::Record;
 use stable_hooks_policy::shown::Shown;
 use stable_hooks_policy::yaml::{self, Head};
 
-use super::{StoredRecord, limits};
+use super::{StoredRecord, decode};
 use crate::report::ObjectRef;
 
 impl StoredRecord {
     /// The template of each object, from the chart's name on.
     pub(crate) fn templates(&self, settings: &Value) -> BTreeMap<ObjectRef, String> {
         let data = self.object.pointer("/data/release").and_then(Value::as_str).unwrap_or_default();
-        let decode = if self.kind == "Secret" { decode_secret } else { decode_config_map };
-        let Ok(record) = decode(data, &limits(settings)) else { return BTreeMap::new() };
+        let Ok(record) = decode(self.kind, data, settings) else { return BTreeMap::new() };
         let hooks = record.hooks.iter().map(|hook| {
             let head = yaml::head(&hook.manifest, &yaml::Limits::default()).unwrap_or_default();
             let head = Head { kind: hook.kind.clone(), name: hook.name.clone(), ..head };
@@ -34,7 +33,7 @@ fn object(head: &Head, record: &Record) -> ObjectRef {
     let shown = |text: &str| Shown(text).to_string();
     let namespace = if head.namespace.is_empty() { &record.namespace } else { &head.namespace };
     ObjectRef {
-        group: shown(head.api_version.rsplit_once('/').map_or("", |(group, _)| group)),
+        group: shown(head.group()),
         kind: shown(&head.kind),
         namespace: shown(namespace),
         name: shown(&head.name),

@@ -10,7 +10,8 @@ use crate::helm;
 use crate::yaml::{self, Head};
 
 const SEPARATOR: &str = "---";
-const SOURCE: &str = "# Source: ";
+/// What Helm writes before the path of a template.
+pub const SOURCE: &str = "# Source: ";
 
 /// One object of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -249,8 +250,9 @@ fn is_blank(line: &str) -> bool {
     line.is_empty() || line.starts_with('#')
 }
 
-/// Helm writes the path above each document, and the template may go on with comments of its own.
-fn path(text: &str) -> &str {
+/// Of a document its template, from the chart's name on: Helm writes it above, and the template may go on with comments
+/// of its own.
+pub fn path(text: &str) -> &str {
     let mut comments = text.lines().take_while(|line| is_blank(line));
     comments.find_map(|line| line.strip_prefix(SOURCE)).unwrap_or_default().trim_end()
 }

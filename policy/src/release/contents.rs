@@ -218,8 +218,7 @@ fn is_opted_out(head: &Head) -> bool {
 
 /// A document without a namespace goes where the release goes.
 fn key(head: &Head, kind: &str, name: &str, record: &Record) -> Key {
-    let group = head.api_version.rsplit_once('/').map_or("", |(group, _)| group);
     let namespace = if head.namespace.is_empty() { &record.namespace } else { &head.namespace };
-    let [group, kind, namespace, name] = [group, kind, namespace, name].map(str::to_owned);
+    let [group, kind, namespace, name] = [head.group(), kind, namespace, name].map(str::to_owned);
     Key { group, kind, namespace, name }
 }

@@ -51,6 +51,11 @@ impl Head {
             annotations: strings("annotations"),
         }
     }
+
+    /// The API group; empty for the core group.
+    pub fn group(&self) -> &str {
+        self.api_version.rsplit_once('/').map_or("", |(group, _)| group)
+    }
 }
 
 fn string(value: Option<&Value>) -> String {

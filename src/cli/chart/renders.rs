@@ -153,7 +153,6 @@ fn only_namespace(renders: [&Render; 2]) -> Option<String> {
 
 fn is_of(document: &Document, object: &ObjectRef, namespace: &str) -> bool {
     let head = &document.head;
-    let group = head.api_version.rsplit_once('/').map_or("", |(group, _)| group);
     let lies_in = if head.namespace.is_empty() { namespace } else { &head.namespace };
-    (group, &head.kind, lies_in, &head.name) == (&object.group, &object.kind, &object.namespace, &object.name)
+    (head.group(), &head.kind, lies_in, &head.name) == (&object.group, &object.kind, &object.namespace, &object.name)
 }
