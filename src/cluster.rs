@@ -107,7 +107,16 @@ impl ClusterView {
     ///
     /// The text that Kubewarden would hand to the policy.
     pub fn answer(&self, operation: &str, payload: &[u8], granted: &[ContextAwareResource]) -> Result<Vec<u8>, String> {
-        let answer = match operation {
+        self.found(operation, payload, granted).map(|found| found.to_string().into_bytes())
+    }
+
+    /// The same answer before it is written as JSON.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::answer`].
+    pub fn found(&self, operation: &str, payload: &[u8], granted: &[ContextAwareResource]) -> Result<Value, String> {
+        let found = match operation {
             "get_resource" => {
                 let query: Get = parse(payload)?;
                 check_grant(granted, &query.api_version, &query.kind)?;
@@ -126,9 +135,7 @@ impl ClusterView {
             "can_i" => self.kinds().and_then(|_| Err(unanswerable("`can_i`"))),
             _ => return Err(format!("unknown operation: {operation}")),
         };
-        answer
-            .map(|answer| answer.to_string().into_bytes())
-            .map_err(|reason| format!("Callback evaluation failure: {reason}"))
+        found.map_err(|reason| format!("Callback evaluation failure: {reason}"))
     }
 
     fn get(&self, query: &Get) -> Result<Value, String> {

@@ -8,7 +8,7 @@ use kubewarden_policy_sdk::settings::SettingsValidationResponse;
 use serde::Serialize;
 use serde_json::Value;
 use stable_hooks_policy::cluster::{Cluster, Lookup, Query};
-use stable_hooks_policy::wire;
+use stable_hooks_policy::{Request, RequestError, wire};
 use thiserror::Error;
 
 use crate::cluster::ClusterView;
@@ -16,9 +16,13 @@ use crate::host::{CallError, Policy, patch};
 use crate::metadata::ContextAwareResource;
 
 /// Something that answers as a Kubewarden policy does: bytes in, bytes out.
-pub trait Engine {
+pub trait Engine: Sync {
     fn validate(&self, payload: &[u8]) -> Result<Vec<u8>, CallError>;
     fn validate_settings(&self, settings: &[u8]) -> Result<Vec<u8>, CallError>;
+    /// The answer to a request that was read already; only who wants bytes is handed bytes.
+    fn respond(&self, asked: &Value, _: Request, settings: &Value) -> Result<ValidationResponse, EngineError> {
+        serde_json::from_slice(&self.validate(&payload(asked, settings))?).map_err(|_| EngineError::Format)
+    }
     /// The same engine before another view of the cluster.
     fn with_cluster(&self, cluster: Arc<ClusterView>) -> Box<dyn Engine>;
 }
@@ -38,7 +42,7 @@ impl Cluster for Native {
     fn get(&self, query: &Query<'_>) -> Lookup {
         let (api_version, kind) = (query.api_version.to_owned(), query.kind.to_owned());
         let granted = [ContextAwareResource { api_version, kind }];
-        wire::lookup_answer(self.0.answer("get_resource", &wire::lookup_request(query), &granted))
+        wire::lookup(self.0.found("get_resource", &wire::lookup_request(query), &granted))
     }
 }
 
@@ -49,6 +53,14 @@ impl Engine for Native {
 
     fn validate_settings(&self, settings: &[u8]) -> Result<Vec<u8>, CallError> {
         Ok(wire::validate_settings(settings))
+    }
+
+    fn respond(&self, _: &Value, read: Request, settings: &Value) -> Result<ValidationResponse, EngineError> {
+        let wire::Response { accepted, message, code, mutated_object, audit_annotations, warnings } =
+            wire::answer(read, settings, self);
+        let audit_annotations = audit_annotations
+            .map(|annotations| annotations.into_iter().map(|(key, value)| (key.to_owned(), value)).collect());
+        Ok(ValidationResponse { accepted, message, code, mutated_object, audit_annotations, warnings })
     }
 
     fn with_cluster(&self, cluster: Arc<ClusterView>) -> Box<dyn Engine> {
@@ -79,6 +91,8 @@ pub enum EngineError {
     Format,
     #[error("{0}")]
     Settings(String),
+    #[error(transparent)]
+    Request(#[from] RequestError),
 }
 
 /// A policy's answer, and the patch that policy-server would make of it.
@@ -87,15 +101,27 @@ pub struct Answer {
     pub patch: Patch,
 }
 
-/// Asks for a verdict.
+/// Asks for a verdict. A malformed request, which a policy denies, is bad input here.
 pub fn judge(engine: &dyn Engine, request: &Value, settings: &Value) -> Result<Answer, EngineError> {
-    let answer = engine.validate(&payload(request, settings))?;
-    let response: ValidationResponse = serde_json::from_slice(&answer).map_err(|_| EngineError::Format)?;
+    let read = if fits_a_payload(request) { Request::parse(request.clone())? } else { Err(RequestError::NotJson)? };
+    let response = engine.respond(request, read, settings)?;
     let patch = match (request.get("object"), &response.mutated_object) {
         (Some(object), Some(mutated)) => patch(object, mutated),
         _ => Patch::default(),
     };
     Ok(Answer { response, patch })
+}
+
+/// A payload wraps the request in one more level, and JSON is read to a depth of 127.
+fn fits_a_payload(request: &Value) -> bool {
+    fn fits(value: &Value, levels: usize) -> bool {
+        match value {
+            Value::Array(items) => levels > 0 && items.iter().all(|item| fits(item, levels - 1)),
+            Value::Object(map) => levels > 0 && map.values().all(|value| fits(value, levels - 1)),
+            _ => true,
+        }
+    }
+    fits(request, 126)
 }
 
 /// Asks whether the settings are good; the error lists what is not.

@@ -9,6 +9,7 @@ use stable_hooks_policy::helm::record::{DecodeError, Limits, Record, decode_conf
 use thiserror::Error;
 
 use crate::input::{Content, request_of};
+use crate::render::Revision;
 
 /// As far back as a baseline is looked for where the settings do not say; a version can be any number.
 const MOST_REVISIONS: u64 = 10_000;
@@ -98,6 +99,20 @@ impl StoredRecord {
         };
         let pending = pending.to_owned();
         Ok(Self { kind, namespace, release: record.name, version: record.version, status, pending, object })
+    }
+
+    /// The record that Helm would begin to write of a chart's render.
+    #[must_use]
+    pub fn of(revision: &Revision<'_>, kind: &'static str) -> Self {
+        Self {
+            kind,
+            namespace: revision.namespace.to_owned(),
+            release: revision.name.to_owned(),
+            version: revision.version,
+            status: revision.status.to_owned(),
+            pending: revision.status.to_owned(),
+            object: revision.stored_as(kind),
+        }
     }
 
     /// Of the object that holds it.

@@ -35,6 +35,17 @@ pub fn validate(payload: &[u8], cluster: &dyn Cluster) -> Vec<u8> {
     to_json(&respond(payload, cluster))
 }
 
+/// Answers a request that was read already, as [`validate`] answers its bytes.
+pub fn answer(request: Request, settings: &Value, cluster: &dyn Cluster) -> Response {
+    match Settings::parse(settings) {
+        Ok(settings) => {
+            let verdict = evaluate(&request, &settings, cluster);
+            response(request, verdict)
+        }
+        Err(errors) => bad_input(errors.to_string()),
+    }
+}
+
 /// Answers `validate_settings`: the settings to a `SettingsValidationResponse`.
 pub fn validate_settings(payload: &[u8]) -> Vec<u8> {
     let message = match serde_json::from_slice(payload) {
@@ -51,13 +62,13 @@ pub fn protocol_version() -> Vec<u8> {
 
 /// The SDK's `ValidationResponse`, with the annotations in one order: same input, same bytes.
 #[derive(Serialize)]
-struct Response {
-    accepted: bool,
-    message: Option<String>,
-    code: Option<u16>,
-    mutated_object: Option<Value>,
-    audit_annotations: Option<BTreeMap<&'static str, String>>,
-    warnings: Option<Vec<String>>,
+pub struct Response {
+    pub accepted: bool,
+    pub message: Option<String>,
+    pub code: Option<u16>,
+    pub mutated_object: Option<Value>,
+    pub audit_annotations: Option<BTreeMap<&'static str, String>>,
+    pub warnings: Option<Vec<String>>,
 }
 
 /// The payload of the host call `get_resource`.
@@ -71,12 +82,19 @@ pub fn lookup_request(query: &Query<'_>) -> Vec<u8> {
     }))
 }
 
-/// Reads a host's answer to `get_resource`; its errors are texts, told apart by their words.
+/// Reads a host's answer to `get_resource`.
 pub fn lookup_answer(answer: Result<Vec<u8>, String>) -> Lookup {
-    match answer {
-        Ok(object) => {
-            serde_json::from_slice(&object).map_or(Lookup::Unavailable("the host's answer is not JSON"), Lookup::Found)
-        }
+    match answer.map(|object| serde_json::from_slice(&object)) {
+        Ok(Ok(object)) => lookup(Ok(object)),
+        Ok(Err(_)) => Lookup::Unavailable("the host's answer is not JSON"),
+        Err(error) => lookup(Err(error)),
+    }
+}
+
+/// What a host found; its errors are texts, told apart by their words.
+pub fn lookup(found: Result<Value, String>) -> Lookup {
+    match found {
+        Ok(object) => Lookup::Found(object),
         Err(error) if error.contains("Cannot find ") && error.contains(" named ") => Lookup::NotFound,
         Err(error) if error.contains("has not been granted") => {
             Lookup::Unavailable("the policy has not been granted access (contextAwareResources)")
@@ -100,13 +118,7 @@ fn respond(payload: &[u8], cluster: &dyn Cluster) -> Response {
         Ok(request) => request,
         Err(error) => return bad_input(error.to_string()),
     };
-    match Settings::parse(&settings) {
-        Ok(settings) => {
-            let verdict = evaluate(&request, &settings, cluster);
-            response(request, verdict)
-        }
-        Err(errors) => bad_input(errors.to_string()),
-    }
+    answer(request, &settings, cluster)
 }
 
 fn request(payload: &mut Map<String, Value>) -> Result<Request, RequestError> {

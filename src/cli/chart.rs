@@ -5,6 +5,7 @@ mod renders;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread;
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -85,10 +86,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.release.is_none() || !installed.is_empty() {
         let next = installed.iter().map(StoredRecord::version).max().unwrap_or(1) + 1;
         let renders = Renders::read(arguments, next, &mut run)?;
-        let judged = Chart { arguments, judge: &judge, renders: &renders }.judge(&installed, next, &mut run);
-        if let Some(judged) = judged {
-            run.push(&judged.in_templates(|object, path| renders.template(object, path)));
-        }
+        let judged = Chart { arguments, judge: &judge, renders: &renders }.judge(&installed, next);
+        run.report(judged.map(|judged| judged.in_templates(|object, path| renders.template(object, path))));
     }
     run.finish(arguments.judge.fail_on)
 }
@@ -120,12 +119,11 @@ struct Chart<'a> {
 
 impl Chart<'_> {
     /// One result for the pair of renders.
-    fn judge(&self, installed: &[StoredRecord], next: u64, run: &mut Run) -> Option<Judged> {
+    fn judge(&self, installed: &[StoredRecord], next: u64) -> Result<Judged, String> {
         let storage = installed.first().map_or("Secret", StoredRecord::kind);
-        let upgrade = self.record(&self.renders.upgrade, next, "pending-upgrade", storage, run)?;
+        let upgrade = self.record(&self.renders.upgrade, next, "pending-upgrade", storage);
         let Some(install) = &self.renders.install else {
-            let baseline = upgrade.baseline(installed);
-            return self.verdict(&upgrade, baseline, &self.judge.cluster, run);
+            return self.verdict(&upgrade, upgrade.baseline(installed), &self.judge.cluster);
         };
         // Without a view of the cluster the chart is the first thing in it.
         let cluster = match self.arguments.judge.cluster {
@@ -133,29 +131,25 @@ impl Chart<'_> {
             None => ClusterView::empty(),
         };
         let left = install.left_by_install(self.arguments.release_name(), &self.renders.namespace);
-        let install = self.record(install, 1, "pending-install", storage, run)?;
-        let upgraded = self.verdict(&upgrade, Some(&install), &cluster.with_objects(left), run)?;
+        let installed = cluster.with_objects(left);
+        let install = self.record(install, 1, "pending-install", storage);
         if self.arguments.against.is_some() {
             // The other chart is installed already; only what comes is judged.
-            return Some(upgraded);
+            return self.verdict(&upgrade, Some(&install), &installed);
         }
-        Some(self.verdict(&install, None, &cluster, run)?.followed_by(upgraded))
+        let (install, upgrade) = thread::scope(|scope| {
+            let first = scope.spawn(|| self.verdict(&install, None, &cluster));
+            let upgrade = self.verdict(&upgrade, Some(&install), &installed);
+            (first.join(), upgrade)
+        });
+        let install = install.unwrap_or_else(|_| Err("cannot judge the install".to_owned()))?;
+        Ok(install.followed_by(upgrade?))
     }
 
-    fn record(
-        &self,
-        render: &Render,
-        version: u64,
-        status: &str,
-        storage: &str,
-        run: &mut Run,
-    ) -> Option<StoredRecord> {
+    fn record(&self, render: &Render, version: u64, status: &str, storage: &'static str) -> StoredRecord {
         let (name, namespace, templates) =
             (self.arguments.release_name(), &self.renders.namespace, &self.renders.hook_templates);
-        let revision = Revision { name, namespace, version, status, render, templates };
-        StoredRecord::read(revision.stored_as(storage), &self.judge.settings)
-            .map_err(|error| run.cannot_judge(&format!("{}: {error}", self.renders.source)))
-            .ok()
+        StoredRecord::of(&Revision { name, namespace, version, status, render, templates }, storage)
     }
 
     fn verdict(
@@ -163,13 +157,12 @@ impl Chart<'_> {
         record: &StoredRecord,
         baseline: Option<&StoredRecord>,
         cluster: &ClusterView,
-        run: &mut Run,
-    ) -> Option<Judged> {
+    ) -> Result<Judged, String> {
         let cluster = cluster.with_records(baseline.map(StoredRecord::as_baseline));
         let engine = self.judge.engine.with_cluster(Arc::new(cluster));
         let settings = settings_for(record, baseline, &self.judge.settings);
         let source = self.renders.source.clone();
         let place = Place { file: source.clone(), line: None };
-        run.judged(engine.as_ref(), &settings, Asked { source, place, request: record.request() })
+        Asked { source, place, request: record.request() }.judged(engine.as_ref(), &settings)
     }
 }

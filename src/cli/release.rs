@@ -78,13 +78,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         let engine = judge.engine.with_cluster(Arc::new(cluster));
         let settings = settings_for(record, baseline, &judge.settings);
         let asked = Asked { source: source.clone(), place: place.clone(), request: record.request() };
-        if let Some(judged) = run.judged(engine.as_ref(), &settings, asked) {
+        let judged = asked.judged(engine.as_ref(), &settings).map(|judged| {
             let templates = LazyCell::new(|| record.templates(&settings));
             let template_of =
                 |object: &ObjectRef, _: &str| Some(Place { file: templates.get(object)?.clone(), line: None });
             let judged = judged.in_templates(template_of);
-            run.push(&if sees_cluster { judged } else { judged.where_no_cluster_was_given() });
-        }
+            if sees_cluster { judged } else { judged.where_no_cluster_was_given() }
+        });
+        run.report(judged);
     }
     if !sees_cluster && !given.is_empty() && !arguments.judge.output.quiet {
         remark("without --cluster no live object was looked up, only the records were compared");

@@ -44,7 +44,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 let place = Place { file: file.clone(), line: Some(line) };
                 let request = request_of(content, arguments.audit);
                 let asked = Asked { source, place, request };
-                run.judge(judge.engine.as_ref(), &judge.settings, asked);
+                run.report(asked.judged(judge.engine.as_ref(), &judge.settings));
             }),
             Err(Failure(reason)) => run.cannot_judge(&reason),
         }

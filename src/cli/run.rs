@@ -5,7 +5,6 @@ use std::io::{self, BufRead, Read, Write};
 use std::rc::Rc;
 
 use serde_json::Value;
-use stable_hooks_policy::{Request, RequestError};
 
 use super::progress::Progress;
 use super::{FailOn, Failure, Outcome, OutputArguments, complain, written};
@@ -85,12 +84,6 @@ impl Run {
         self.progress.finish();
     }
 
-    pub(super) fn judge(&mut self, engine: &dyn Engine, settings: &Value, asked: Asked) {
-        if let Some(judged) = self.judged(engine, settings, asked) {
-            self.push(&judged);
-        }
-    }
-
     pub(super) fn push(&mut self, judged: &Judged) {
         self.summary.count(judged);
         if let (Some((out, writer)), Ok(())) = (&mut self.output, &self.written) {
@@ -98,24 +91,11 @@ impl Run {
         }
     }
 
-    /// The result, before it is reported.
-    pub(super) fn judged(&mut self, engine: &dyn Engine, settings: &Value, asked: Asked) -> Option<Judged> {
-        let Asked { source, place, request } = asked;
-        // The engine would answer a malformed request with a denial; here it is bad input.
-        let checked = if fits_a_payload(&request) {
-            Request::parse(request.clone()).map(drop)
-        } else {
-            Err(RequestError::NotJson)
-        };
-        let answer = checked
-            .map_err(|error| error.to_string())
-            .and_then(|()| judge(engine, &request, settings).map_err(|error| error.to_string()));
-        match answer {
-            Ok(answer) => Some(Judged::new(source, place, &request, answer)),
-            Err(error) => {
-                self.cannot_judge(&format!("{place}: {error}"));
-                None
-            }
+    /// Reports a result, or why there is none.
+    pub(super) fn report(&mut self, judged: Result<Judged, String>) {
+        match judged {
+            Ok(judged) => self.push(&judged),
+            Err(reason) => self.cannot_judge(&reason),
         }
     }
 
@@ -131,6 +111,17 @@ impl Run {
             (true, true) => Outcome::Denied,
             (true, false) => Outcome::NothingDenied,
         })
+    }
+}
+
+impl Asked {
+    /// The result, before it is reported.
+    pub(super) fn judged(self, engine: &dyn Engine, settings: &Value) -> Result<Judged, String> {
+        let Self { source, place, request } = self;
+        match judge(engine, &request, settings) {
+            Ok(answer) => Ok(Judged::new(source, place, &request, answer)),
+            Err(error) => Err(format!("{place}: {error}")),
+        }
     }
 }
 
@@ -162,16 +153,4 @@ impl<R: BufRead> BufRead for Counted<R> {
         self.position.set(self.position.get() + count as u64);
         self.reader.consume(count);
     }
-}
-
-/// A payload wraps the request in one more level, and JSON is read to a depth of 127.
-fn fits_a_payload(request: &Value) -> bool {
-    fn fits(value: &Value, levels: usize) -> bool {
-        match value {
-            Value::Array(items) => levels > 0 && items.iter().all(|item| fits(item, levels - 1)),
-            Value::Object(map) => levels > 0 && map.values().all(|value| fits(value, levels - 1)),
-            _ => true,
-        }
-    }
-    fits(request, 126)
 }

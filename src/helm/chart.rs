@@ -13,10 +13,6 @@ use flate2::write::GzEncoder;
 use regex::{Captures, Regex};
 use tar::{Archive, Builder, Header};
 
-/// Helm renders the deepest template first, and all templates share one `.Release`: what this one sets they all read.
-/// `helm template` itself leaves the revision of an upgrade at 1.
-const FIRST_TEMPLATE: &str = "templates/r/e/v/i/s/i/o/n/a/s/o/f/t/h/e/u/p/g/r/a/d/e/revision.yaml";
-
 /// No upgrade happens in the same second as the install: each part of a date is another one then.
 const LATER: &str = "(now | dateModify \"9013h37m11s\")";
 
@@ -40,7 +36,7 @@ pub fn copy(chart: &Path, revision: u64, into: &Path) -> io::Result<(PathBuf, Te
         fs::metadata(chart.join("Chart.yaml"))?;
         let copy = into.join("chart");
         copy_folder(chart, Path::new(""), &copy, &mut templates)?;
-        let path = copy.join(FIRST_TEMPLATE);
+        let path = copy.join(first_template(&templates));
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
         fs::write(path, first)?;
         return Ok((copy, templates));
@@ -64,14 +60,29 @@ fn copy_folder(chart: &Path, inside: &Path, copy: &Path, templates: &mut Templat
         let path = chart.join(&inside);
         if path.is_dir() {
             copy_folder(chart, &inside, copy, templates)?;
-        } else if is_rewritten(&inside) {
-            let bytes = fs::read(path)?;
-            fs::write(copy.join(&inside), rewritten(&inside, &bytes, templates, MOST_ARCHIVES)?)?;
-        } else if !entry_type.is_file() || fs::hard_link(&path, copy.join(&inside)).is_err() {
+            continue;
+        }
+        if is_rewritten(&inside) {
+            let bytes = fs::read(&path)?;
+            if let Cow::Owned(changed) = rewritten(&inside, &bytes, templates, MOST_ARCHIVES)? {
+                fs::write(copy.join(&inside), changed)?;
+                continue;
+            }
+        }
+        // A new file costs far more than a new name.
+        if !entry_type.is_file() || fs::hard_link(&path, copy.join(&inside)).is_err() {
             fs::copy(path, copy.join(&inside))?;
         }
     }
     Ok(())
+}
+
+/// Helm renders the deepest template first, and all templates share one `.Release`: what this one sets they all read.
+/// `helm template` itself leaves the revision of an upgrade at 1.
+fn first_template(templates: &Templates) -> PathBuf {
+    let deepest = templates.keys().map(|path| path.split('/').count()).max().unwrap_or_default();
+    let folders = std::iter::repeat_n("revision", deepest);
+    Path::new("templates").join(folders.collect::<PathBuf>()).join("revision.yaml")
 }
 
 /// Packs an archive again whose files begin with the chart's name, which lies at `inside` of its parent.
@@ -101,7 +112,7 @@ fn repack(
         root.get_or_insert(name);
     }
     if let (Some(first), Some(root)) = (first, root) {
-        append(&mut copy, &root.join(FIRST_TEMPLATE), first.as_bytes())?;
+        append(&mut copy, &root.join(first_template(templates)), first.as_bytes())?;
     }
     copy.into_inner()?.finish()
 }
@@ -180,7 +191,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::{FIRST_TEMPLATE, LATER, copy, later};
+    use super::{LATER, copy, later};
 
     #[test]
     #[cfg(unix)]
@@ -207,7 +218,8 @@ mod tests {
         assert_eq!(read("templates/a.yaml"), Some(format!("{{{{ {LATER} }}}}")));
         assert_eq!(read("templates/linked/_b.tpl").as_deref(), Some("b"));
         assert_eq!(read(".git/config"), None);
-        assert!(read(FIRST_TEMPLATE).unwrap().contains("\"Revision\" 7"));
+        let first = "templates/revision/revision/revision/revision.yaml";
+        assert!(read(first).unwrap().contains("\"Revision\" 7"), "deeper than the deepest template");
         let sources: Vec<_> = templates.iter().map(|(path, source)| (path.as_str(), source.as_str())).collect();
         assert_eq!(sources, [("templates/a.yaml", "{{ now }}"), ("templates/linked/_b.tpl", "b")]);
         let fails = |chart: &Path| copy(chart, 7, &into).unwrap_err().kind();

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use json_patch::Patch;
+use kubewarden_policy_sdk::response::ValidationResponse;
 use serde_json::{Value, json};
 use stable_hooks::cluster::ClusterView;
 use stable_hooks::engine::{Answer, Engine, Native, judge, payload};
@@ -50,8 +52,23 @@ pub(crate) fn validate(bytes: &[u8]) -> Vec<u8> {
 
 /// The verdict of both engines on one request.
 pub(crate) fn ask(request: &Value, settings: &Value) -> Answer {
-    validate(&payload(request, settings));
-    judge(&Native::default(), request, settings).unwrap()
+    let bytes = validate(&payload(request, settings));
+    answer(&Native::default(), request, settings, &bytes)
+}
+
+/// The native engine's verdict without bytes between, which is the one that it gave as bytes.
+fn answer(native: &Native, request: &Value, settings: &Value, bytes: &[u8]) -> Answer {
+    let response: ValidationResponse = serde_json::from_slice(bytes).unwrap();
+    match judge(native, request, settings) {
+        Ok(answer) => {
+            assert_eq!(json!(answer.response), json!(response), "read from bytes, the answer is another");
+            answer
+        }
+        Err(error) => {
+            assert_eq!((response.code, response.message.as_deref()), (Some(400), Some(error.to_string().as_str())));
+            Answer { response, patch: Patch::default() }
+        }
+    }
 }
 
 /// The verdict of both engines on one request that may ask about this cluster.
@@ -63,12 +80,13 @@ pub(crate) fn ask_with(request: &Value, settings: &Value, cluster: ClusterView) 
     };
     let cluster = Arc::new(cluster);
     let native = Native::new(Arc::clone(&cluster));
+    let payload = payload(request, settings);
+    let bytes = native.validate(&payload).unwrap();
     if let Some(policy) = RELEASES.get_or_init(load) {
-        let bytes = payload(request, settings);
-        let [native, wasm] = [native.validate(&bytes).unwrap(), policy.with_cluster(cluster).validate(&bytes).unwrap()];
-        assert_eq!(String::from_utf8_lossy(&native), String::from_utf8_lossy(&wasm), "native and wasm differ");
+        let wasm = policy.with_cluster(cluster).validate(&payload).unwrap();
+        assert_eq!(String::from_utf8_lossy(&bytes), String::from_utf8_lossy(&wasm), "native and wasm differ");
     }
-    judge(&native, request, settings).unwrap()
+    answer(&native, request, settings, &bytes)
 }
 
 /// A cluster that holds just these objects.

@@ -62,19 +62,16 @@ impl Renders {
         let (install, upgrade) = thread::scope(|scope| {
             // Both at once; most of the time is Helm's.
             let upgrade = scope.spawn(|| upgrade(&helm, chart, next, &options));
-            let install = arguments.release.is_none().then(|| helm.install(old, &old_options));
+            let install = arguments.release.is_none().then(|| helm.install(old, &old_options).map(Rendered::from));
             (install.transpose(), upgrade.join())
         });
         let install = install.map_err(|error| failure(old, error))?;
         let upgrade = upgrade.map_err(|_| Failure("cannot render the upgrade".to_owned()))?;
         let (upgrade, templates) = upgrade.map_err(|error| failure(chart, error))?;
-        let warned = install.as_ref().map(|output| &output.stderr);
-        show(warned.unwrap_or(&upgrade.stderr));
+        show(&install.as_ref().unwrap_or(&upgrade).warnings);
         let source = chart.display().to_string();
-        let install = install.map(|output| {
-            checked(&format!("the install of {}", old.display()), Render::read_from_helm(&output.stdout), run)
-        });
-        let upgrade = checked(&format!("the upgrade of {source}"), Render::read_from_helm(&upgrade.stdout), run);
+        let install = install.map(|install| checked(&format!("the install of {}", old.display()), install.render, run));
+        let upgrade = checked(&format!("the upgrade of {source}"), upgrade.render, run);
         // The others a rule cannot ask for anything, and a record with all of them is large.
         let makes_hooks = |(_, source): &(&String, &String)| source.contains("helm.sh/hook");
         let hook_templates = templates.iter().filter(makes_hooks).map(|(path, text)| (path.clone(), text.clone()));
@@ -117,10 +114,22 @@ impl Arguments {
     }
 }
 
-fn upgrade(helm: &Helm, chart: &Path, next: u64, options: &Options) -> Result<(Output, Templates), HelmError> {
+/// What Helm made of a chart.
+struct Rendered {
+    render: Render,
+    warnings: Vec<u8>,
+}
+
+impl From<Output> for Rendered {
+    fn from(output: Output) -> Self {
+        Self { render: Render::read_from_helm(&output.stdout), warnings: output.stderr }
+    }
+}
+
+fn upgrade(helm: &Helm, chart: &Path, next: u64, options: &Options) -> Result<(Rendered, Templates), HelmError> {
     let filled = Folder::filled(|folder| copy(chart, next, folder)).map_err(HelmError::Copy)?;
     let (_folder, (copied, templates)) = filled;
-    Ok((helm.upgrade(&copied, options)?, templates))
+    Ok((helm.upgrade(&copied, options)?.into(), templates))
 }
 
 /// Helm's own words first, as they are.
