@@ -18,7 +18,7 @@ use serde_json::Value;
 
 pub use error::{InputError, Reason};
 pub use request::request_of;
-use stream::Values;
+use stream::{Located, Values};
 
 /// An object in a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +27,8 @@ pub struct Document {
     pub number: usize,
     /// Where it starts, from 1. For an item of a list, where the list starts.
     pub line: usize,
+    /// The template that Helm says it made the object of; empty if that is not said.
+    pub template: String,
     pub content: Content,
 }
 
@@ -59,10 +61,10 @@ pub fn value(file: &[u8]) -> Result<Value, InputError> {
     let Some(first) = values.next() else {
         return Ok(Value::Null);
     };
-    let (_, value) = first?;
+    let first = first?;
     match values.next() {
-        None => Ok(value),
-        Some(second) => Err(InputError { line: second?.0, reason: Reason::MoreThanOne }),
+        None => Ok(first.value),
+        Some(second) => Err(InputError { line: second?.line, reason: Reason::MoreThanOne }),
     }
 }
 
@@ -76,14 +78,15 @@ pub struct Documents<R> {
 
 struct List {
     line: usize,
+    template: String,
     items: vec::IntoIter<Value>,
 }
 
 impl<R: BufRead> Documents<R> {
-    fn next_value(&mut self) -> Option<Result<(usize, Value), InputError>> {
+    fn next_value(&mut self) -> Option<Result<Located, InputError>> {
         while let Some(list) = self.lists.last_mut() {
-            if let Some(item) = list.items.next() {
-                return Some(Ok((list.line, item)));
+            if let Some(value) = list.items.next() {
+                return Some(Ok(Located { line: list.line, template: list.template.clone(), value }));
             }
             self.lists.pop();
         }
@@ -96,24 +99,24 @@ impl<R: BufRead> Iterator for Documents<R> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let found = self.next_value()?.and_then(|(line, value)| {
+            let found = self.next_value()?.and_then(|Located { line, template, value }| {
                 let shape = Shape::of(value).map_err(|reason| InputError { line, reason })?;
-                Ok((line, shape))
+                Ok((line, template, shape))
             });
-            let (line, content) = match found {
-                Ok((line, Shape::List(items))) => {
+            match found {
+                Ok((line, template, Shape::List(items))) => {
                     let items = items.into_iter();
-                    self.lists.push(List { line, items });
-                    continue;
+                    self.lists.push(List { line, template, items });
                 }
-                Ok((line, Shape::Content(content))) => (line, content),
+                Ok((line, template, Shape::Content(content))) => {
+                    self.count += 1;
+                    return Some(Ok(Document { number: self.count, line, template, content }));
+                }
                 Err(error) => {
                     self.count += 1;
                     return Some(Err(error));
                 }
-            };
-            self.count += 1;
-            return Some(Ok(Document { number: self.count, line, content }));
+            }
         }
     }
 }

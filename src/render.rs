@@ -121,16 +121,13 @@ impl Document {
         if head.kind.is_empty() {
             return Err(InputError { line, reason: Reason::Unrecognized });
         }
+        let object = if is_looked_at(&head) { object } else { Value::Null };
         Ok(Some(Self::new(text, head, object)))
     }
 
     fn read_from_helm(text: &str) -> Result<Option<Self>, InputError> {
-        let is_left_unread = |head: &Head| {
-            let is_looked_at = ["Job", "ServiceAccount"].contains(&head.kind.as_str()) || head.kind.ends_with("List");
-            !head.kind.is_empty() && !is_looked_at
-        };
         match yaml::head(text, &yaml::Limits::default()) {
-            Ok(head) if is_left_unread(&head) => Ok(Some(Self::new(text, head, Value::Null))),
+            Ok(head) if !head.kind.is_empty() && !is_looked_at(&head) => Ok(Some(Self::new(text, head, Value::Null))),
             _ => Self::read(text),
         }
     }
@@ -184,6 +181,11 @@ impl Document {
         let live = |object| live(object, release, namespace, self.identity == Identity::Resource);
         objects.into_iter().filter(|_| is_left).filter_map(live).collect()
     }
+}
+
+/// Anybody looks below the head.
+fn is_looked_at(head: &Head) -> bool {
+    ["Job", "ServiceAccount"].contains(&head.kind.as_str()) || head.kind.ends_with("List")
 }
 
 /// An object as it lies in the cluster, if the policy looks up its kind; a generated name cannot be looked up.

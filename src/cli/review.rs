@@ -40,11 +40,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         let file = path.display().to_string();
         match open_input(path) {
             Ok((reader, length)) => run.documents(&file, reader, length, |run, source, document| {
-                let Document { line, content, .. } = document;
+                let Document { line, template, content, .. } = document;
                 let place = Place { file: file.clone(), line: Some(line) };
                 let request = request_of(content, arguments.audit);
                 let asked = Asked { source, place, request };
-                run.report(asked.judged(judge.engine.as_ref(), &judge.settings));
+                let template = (!template.is_empty()).then_some(Place { file: template, line: None });
+                let judged = asked.judged(judge.engine.as_ref(), &judge.settings);
+                run.report(judged.map(|judged| judged.in_templates(|_, _| template.clone())));
             }),
             Err(Failure(reason)) => run.cannot_judge(&reason),
         }

@@ -54,7 +54,7 @@ impl Json {
                         cursor.take(end);
                     });
                     (self.is_first, self.enough) = (false, 0);
-                    return Some(Ok((line, value)));
+                    return Some(Ok(Located { line, template: String::new(), value }));
                 }
                 Err(error) if error.is_eof() && may_begin.is_some() => {
                     self.enough = left * 2;

@@ -3,14 +3,21 @@
 use std::io::BufRead;
 
 use serde_json::Value;
+use stable_hooks_policy::helm::manifest;
 use stable_hooks_policy::yaml;
 
 use super::error::{InputError, Reason};
 use super::json::Json;
 use super::lines::{BYTE_ORDER_MARK, Cursor, Lines, Text};
 
-/// A value and the line where it starts.
-pub(super) type Located = (usize, Value);
+/// A value and where it was found.
+pub(super) struct Located {
+    /// Where it starts, from 1.
+    pub(super) line: usize,
+    /// The template that Helm says it made the value of; empty if that is not said.
+    pub(super) template: String,
+    pub(super) value: Value,
+}
 
 /// The values of a file: those of its YAML documents and of its JSON texts. Empty documents are left out.
 pub(super) struct Values<R> {
@@ -89,8 +96,9 @@ impl<R: BufRead> Iterator for Values<R> {
                 }
             }
             match next {
-                None | Some(Ok((_, Value::Null))) => {}
-                Some(next) => return Some(next),
+                Some(Err(error)) => return Some(Err(error)),
+                Some(Ok(located)) if !located.value.is_null() => return Some(Ok(located)),
+                None | Some(Ok(_)) => {}
             }
         }
     }
@@ -106,5 +114,7 @@ pub(super) fn read_yaml(piece: &Text) -> Result<Option<Located>, InputError> {
         InputError { line: cursor.line, reason: if utf16 { Reason::Utf16 } else { Reason::Encoding } }
     })?;
     let found = yaml::parse(text, &yaml::Limits::default()).map_err(|error| InputError::yaml(error, piece.line))?;
-    Ok(found.map(|(line, value)| (piece.line + line - 1, value)))
+    let below_marker = text.strip_prefix("---").unwrap_or(text);
+    let template = manifest::path(below_marker).to_owned();
+    Ok(found.map(|(line, value)| Located { line: piece.line + line - 1, template, value }))
 }

@@ -32,12 +32,15 @@ fn ci_the_action_hands_its_inputs_on_whatever_is_in_them() {
         ("CHART", "charts/$(touch /nowhere) orders"),
         ("VALUES", "a.yaml\n\nb c.yaml\n"),
         ("AGAINST", "orders-1.0.0.tgz"),
+        ("OUTPUT", "sarif"),
         ("ARGUMENTS", "--set\na=\"b\"; exit 1"),
     ];
     let called = step("action", 1, "stable-hooks", &inputs);
     let expected = [
         "chart",
         inputs[0].1,
+        "--output",
+        "sarif",
         "--values",
         "a.yaml",
         "--values",
@@ -48,8 +51,9 @@ fn ci_the_action_hands_its_inputs_on_whatever_is_in_them() {
         "a=\"b\"; exit 1",
     ];
     assert_eq!(called.lines().collect::<Vec<_>>(), expected);
-    let nothing = [("CHART", "orders"), ("VALUES", ""), ("AGAINST", ""), ("ARGUMENTS", "")];
-    assert_eq!(step("action-default", 1, "stable-hooks", &nothing), "chart\norders\n");
+    let output = read("action.yml")["inputs"]["output"]["default"].as_str().unwrap().to_owned();
+    let nothing = [("CHART", "orders"), ("VALUES", ""), ("AGAINST", ""), ("OUTPUT", &output), ("ARGUMENTS", "")];
+    assert_eq!(step("action-default", 1, "stable-hooks", &nothing), "chart\norders\n--output\ngithub\n");
 }
 
 #[test]

@@ -163,6 +163,24 @@ fn outputs_human_lines_fit_80_columns_and_group_by_template() {
 }
 
 #[test]
+fn outputs_name_the_template_of_what_helm_rendered() {
+    let job = |name: &str| {
+        format!(
+            "---\n# Source: orders/templates/{name}.yaml\n\n# why\napiVersion: batch/v1\nkind: Job\n\
+             metadata: {{name: {name}, labels: {{app: migrate}}, annotations: {{helm.sh/hook: pre-upgrade}}}}\n"
+        )
+    };
+    let list = "---\r\n# Source: orders/templates/list.yaml\r\napiVersion: v1\r\nkind: List\r\nitems:\r\n- {apiVersion: batch/v1, \
+                kind: Job, metadata: {name: listed, labels: {app: migrate}, annotations: {helm.sh/hook: pre-upgrade}}}\r\n";
+    let stream = job("a") + list + &job("b");
+    let told = stdout(&run(&["review", "-o", "human"], stream.as_bytes()));
+    let templates: Vec<_> = told.lines().filter_map(|line| line.strip_prefix("  orders/templates/")).collect();
+    assert_eq!(templates, ["a.yaml", "list.yaml", "b.yaml"], "{told}");
+    let piped = stdout(&run(&["review", "-o", "github"], stream.as_bytes()));
+    assert!(piped.contains("file=orders/templates/a.yaml,"), "{piped}");
+}
+
+#[test]
 fn outputs_a_page_has_no_locations() {
     for format in ["sarif", "github", "policyreport", "openreports"] {
         let output = run(&["explain", "-o", format], b"");
