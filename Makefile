@@ -100,6 +100,6 @@ e2e-kyverno: annotated-policy.wasm annotated-releases-policy.wasm ## the policy 
 	cargo test -q -p stable-hooks-e2e --test kyverno
 
 bench: annotated-policy.wasm yardstick.wasm ## costs in wasmtime fuel, bytes and ratios
-	cargo bench
+	cargo bench --bench cost
 
 ci: lint test e2e ## what CI runs

@@ -259,6 +259,8 @@ impl fmt::Display for ObjectRef {
     }
 }
 
+/// `Value::pointer` makes two strings for each field, which was a sixth of the time of a large review.
 fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    let found = pointer.split('/').skip(1).try_fold(value, |value, field| value.get(field));
+    found.and_then(Value::as_str).unwrap_or_default()
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::chart_renders::denials;
 use crate::cli::{code, run, stderr, stdout, temporary};
-use crate::engines::root;
+use crate::engines::{files, root};
 use crate::helms::{command, folder, helms, path_with, path_with_script};
 use stable_hooks::input::value;
 
@@ -45,10 +45,10 @@ fn plugin_has_the_program_s_version() {
 #[test]
 fn plugin_says_what_the_program_says() {
     with_plugin("plugin", |helm| {
-        for case in ["flexprice-migration", "formance-portal-flag-toggle", "openfga-migrate"] {
-            let [install, upgrade] =
-                ["install", "upgrade"].map(|file| format!("tests/corpus/charts/{case}/{file}.yaml"));
-            let arguments = ["chart", "--install", &install, "--upgrade", &upgrade, "-o", "json"];
+        for install in files("tests/corpus/charts", "yaml").iter().filter(|file| file.ends_with("install.yaml")) {
+            let [install, upgrade] = [install.clone(), install.with_file_name("upgrade.yaml")];
+            let [install, upgrade] = [install.to_str().unwrap(), upgrade.to_str().unwrap()];
+            let arguments = ["chart", "--install", install, "--upgrade", upgrade, "-o", "json"];
             let (ours, plugin) = (run(&arguments, b""), helm(&["stable-hooks"]).args(arguments).output().unwrap());
             assert_eq!(stdout(&plugin), stdout(&ours), "{}", stderr(&plugin));
             assert_eq!(code(&plugin), code(&ours));
