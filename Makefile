@@ -24,7 +24,8 @@ try: annotated-policy.wasm ## watch the wasm judge requests that a real API serv
 
 test: annotated-policy.wasm annotated-releases-policy.wasm test-wasm schemas ## every test
 	@set -e; if [ -d $(SCHEMAS) ]; then export SCHEMAS=$(SCHEMAS); fi; \
-	if command -v go >/dev/null; then set -- $$(e2e/tools/build helm3 helm4); export HELM3=$$1/helm HELM4=$$2/helm; fi; \
+	if command -v go >/dev/null; then set -- $$(e2e/tools/build helm3 helm4 oracle); \
+		export HELM3=$$1/helm HELM4=$$2/helm ORACLE=$$3/oracle; fi; \
 	cargo test --workspace --exclude stable-hooks-e2e
 
 test-wasm: ## the core's tests as wasm in Node
