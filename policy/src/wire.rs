@@ -24,6 +24,9 @@ pub const FINDINGS_ANNOTATION: &str = "findings";
 /// The audit annotation that says with what a release was compared.
 pub const BASELINE_ANNOTATION: &str = "baseline";
 
+/// How many denials one message spells out.
+const MOST_SHOWN: usize = 20;
+
 /// The request or the settings cannot be judged.
 const BAD_INPUT: u16 = 400;
 
@@ -136,7 +139,7 @@ fn response(request: Request, verdict: Verdict) -> Response {
     let is_worth_a_line = !warnings.is_empty() || verdict.decision != Decision::Allow;
     warnings.extend(verdict.baseline.filter(|_| is_worth_a_line).map(|baseline| compared_with(&baseline)));
     let message = match &verdict.decision {
-        Decision::Deny(denial) => Some(lines(denial.findings().map(|finding| wrapped(&finding.to_string())))),
+        Decision::Deny(denial) => Some(denial_text(&denial.findings().collect::<Vec<_>>())),
         Decision::Refuse(reason) => Some(reason.clone()),
         // The audit report shows a message even where the object passes, and no warnings.
         Decision::Allow | Decision::Normalize(_) if is_audit && !warnings.is_empty() => {
@@ -152,6 +155,14 @@ fn response(request: Request, verdict: Verdict) -> Response {
     };
     let warnings = (!warnings.is_empty()).then_some(warnings);
     Response { accepted, message, code, mutated_object, audit_annotations, warnings }
+}
+
+/// A terminal's page of them; the audit annotation has them all.
+fn denial_text(findings: &[&Finding]) -> String {
+    let shown = findings.iter().take(MOST_SHOWN).map(|finding| wrapped(&finding.to_string()));
+    let more = findings.len().saturating_sub(MOST_SHOWN);
+    let others = (more > 0).then(|| format!("And {more} more denials: `stable-hooks chart` shows all of them."));
+    lines(shown.chain(others))
 }
 
 /// The request's own object with the patch applied, so that fields nobody here knows survive.

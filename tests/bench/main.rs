@@ -81,6 +81,8 @@ fn records() {
         };
         let judging = time(judge, "validate", &record.payload);
         let judged = judge_metered.cost("validate", &record.payload);
+        // A record that cannot be read would be quick.
+        assert!(judged.answer.starts_with(b"{\"accepted\":true"), "{}", String::from_utf8_lossy(&judged.answer));
         println!(
             "{name:<10}{:>10}{:>12}{:>12}{:>14.2}{:>14.2}{:>8.2}{:>18.2}",
             record.stored,

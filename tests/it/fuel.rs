@@ -1,5 +1,6 @@
 //! What four canonical requests cost inside the wasm, in wasmtime fuel: instructions, the same on every machine.
 
+mod bombs;
 #[path = "../canonical.rs"]
 mod canonical;
 mod meter;

@@ -96,7 +96,7 @@ pub enum DecodeError {
     JsonCutOff,
     #[error("data.release holds neither gzip nor JSON, or broken JSON")]
     Json,
-    #[error("the JSON in data.release is not that of a release")]
+    #[error("the JSON in data.release is not that of a release, or it has more than 10,000 hooks")]
     NotARelease,
 }
 

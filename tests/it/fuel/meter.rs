@@ -9,6 +9,7 @@ use wasmtime_provider::wasmtime::{
 struct Call {
     operation: Vec<u8>,
     payload: Vec<u8>,
+    answer: Vec<u8>,
     error: Option<String>,
 }
 
@@ -24,6 +25,8 @@ pub(super) struct Cost {
     pub(super) fuel: u64,
     /// Linear memory at the end, in bytes; it never shrinks.
     pub(super) memory: usize,
+    /// What the guest answered.
+    pub(super) answer: Vec<u8>,
 }
 
 impl Guest {
@@ -41,7 +44,8 @@ impl Guest {
     ///
     /// When the guest is no waPC policy, traps, or answers with an error.
     pub(super) fn cost(&self, operation: &str, payload: &[u8]) -> Cost {
-        match self.spend(Call { operation: operation.into(), payload: payload.into(), error: None }) {
+        match self.spend(Call { operation: operation.into(), payload: payload.into(), answer: Vec::new(), error: None })
+        {
             Ok(cost) => cost,
             Err(error) => panic!("cannot measure `{operation}`: {error:#}"),
         }
@@ -51,6 +55,7 @@ impl Guest {
         let lengths = (i32::try_from(call.operation.len())?, i32::try_from(call.payload.len())?);
         let mut linker = Linker::new(&self.engine);
         linker.func_wrap("wapc", "__guest_request", guest_request)?;
+        linker.func_wrap("wapc", "__guest_response", guest_response)?;
         linker.func_wrap("wapc", "__guest_error", guest_error)?;
         let mut store = Store::new(&self.engine, call);
         // All others do nothing and return 0, which for `__host_call` means that it failed.
@@ -67,7 +72,8 @@ impl Guest {
         let answered = guest_call.call(&mut store, lengths)?;
         assert_eq!(answered, 1, "the guest failed: {:?}", store.data().error);
         let memory = instance.get_memory(&mut store, "memory").map_or(0, |memory| memory.data_size(&store));
-        Ok(Cost { fuel: if is_metered { u64::MAX - store.get_fuel()? } else { 0 }, memory })
+        let fuel = if is_metered { u64::MAX - store.get_fuel()? } else { 0 };
+        Ok(Cost { fuel, memory, answer: store.into_data().answer })
     }
 }
 
@@ -80,11 +86,21 @@ fn guest_request(mut caller: Caller<'_, Call>, operation: i32, payload: i32) -> 
     Ok(())
 }
 
+fn guest_response(mut caller: Caller<'_, Call>, at: i32, len: i32) -> Result<()> {
+    caller.data_mut().answer = bytes(&mut caller, at, len)?;
+    Ok(())
+}
+
 fn guest_error(mut caller: Caller<'_, Call>, at: i32, len: i32) -> Result<()> {
-    let mut text = vec![0; usize::try_from(len)?];
-    memory(&mut caller)?.read(&caller, usize::try_from(at)?, &mut text)?;
+    let text = bytes(&mut caller, at, len)?;
     caller.data_mut().error = Some(String::from_utf8_lossy(&text).into_owned());
     Ok(())
+}
+
+fn bytes(caller: &mut Caller<'_, Call>, at: i32, len: i32) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(len)?];
+    memory(caller)?.read(&*caller, usize::try_from(at)?, &mut bytes)?;
+    Ok(bytes)
 }
 
 fn memory(caller: &mut Caller<'_, Call>) -> Result<Memory> {

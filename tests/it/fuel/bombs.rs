@@ -1,0 +1,168 @@
+//! Input that is made to cost much: bounded work, stated in fuel, bounded memory, and an answer that says why.
+
+use std::fs;
+use std::io::Write as _;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD as BASE64;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+use stable_hooks::engine::payload;
+
+use super::meter::Guest;
+use crate::engines::built;
+
+/// Takes about a tenth of a millisecond; policy-server stops a policy after 2 s.
+const MILLION: u64 = 1_000_000;
+
+const MIB: usize = 1 << 20;
+
+struct Bomb {
+    name: &'static str,
+    payload: Vec<u8>,
+    /// In millions of fuel.
+    most_fuel: u64,
+    /// In MiB of linear memory, the payload itself in it.
+    most_memory: usize,
+    /// Stands in the answer.
+    says: &'static str,
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes).and_then(|()| encoder.finish()).unwrap()
+}
+
+fn creation(kind: &Value, object: &Value, settings: &Value) -> Vec<u8> {
+    let request = json!({
+        "uid": "1", "operation": "CREATE", "userInfo": {"username": "a"}, "kind": kind, "namespace": "shop",
+        "name": object["metadata"]["name"], "object": object,
+    });
+    payload(&request, settings)
+}
+
+fn job(metadata: &Value, spec: &Value) -> Vec<u8> {
+    let mut object = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec});
+    object["metadata"]["name"] = "a".into();
+    object["metadata"]["labels"] = json!({"app": "migrate"});
+    creation(&json!({"group": "batch", "version": "v1", "kind": "Job"}), &object, &json!({}))
+}
+
+fn stored(packed: &[u8]) -> Vec<u8> {
+    let name = "sh.helm.release.v1.orders.v1";
+    let object = json!({
+        "apiVersion": "v1", "kind": "Secret", "type": "helm.sh/release.v1",
+        "metadata": {"name": name, "namespace": "shop", "labels": {
+            "name": "orders", "owner": "helm", "status": "pending-install", "version": "1",
+        }},
+        "data": {"release": BASE64.encode(BASE64.encode(packed))},
+    });
+    creation(&json!({"group": "", "version": "v1", "kind": "Secret"}), &object, &json!({"releases": {"scope": "all"}}))
+}
+
+fn record(manifest: &str, hooks: &[String]) -> Vec<u8> {
+    let hook = |manifest: &String| json!({"name": "a", "kind": "Job", "path": "a/templates/a.yaml", "manifest": manifest, "events": ["pre-install"]});
+    let record = json!({
+        "name": "orders", "namespace": "shop", "version": 1, "info": {"status": "pending-install"},
+        "manifest": manifest, "hooks": hooks.iter().map(hook).collect::<Vec<_>>(),
+    });
+    stored(&gzip(record.to_string().as_bytes()))
+}
+
+fn hook(name: &str, spec: &str) -> String {
+    format!(
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: {name}, labels: {{app: migrate}}, \
+         annotations: {{helm.sh/hook: pre-install}}}}\nspec: {spec}\n"
+    )
+}
+
+fn bombs() -> Vec<Bomb> {
+    let many = |count: usize, text: &dyn Fn(usize) -> String| (0..count).map(text).collect::<String>();
+    let zeros = vec![b' '; 64 * MIB];
+    let account = |n: usize| format!("---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {{name: a{n}}}\n");
+    let aliased = format!(
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: a, labels: {{app: migrate}}, annotations: {{helm.sh/hook: \
+         pre-install}}}}\nx0: &x0 [x, x, x, x, x, x, x, x, x, x]\n{}",
+        many(9, &|n| format!("x{}: &x{} [{}]\n", n + 1, n + 1, vec![format!("*x{n}"); 10].join(", ")))
+    );
+    let references = many(40, &|n| format!("{{name: E{n}, valueFrom: {{secretKeyRef: {{name: s{n}, key: k}}}}}}, "));
+    let referring = |n: usize| {
+        let container = format!("{{name: a, image: a, env: [{references}]}}");
+        hook(
+            &format!("j{n}"),
+            &format!("{{template: {{spec: {{serviceAccountName: a{n}, containers: [{container}]}}}}}}"),
+        )
+    };
+    let references_of_many: Vec<_> = (0..500).map(referring).collect();
+    let hooks_of_many: Vec<_> = (0..20_000).map(|n| hook(&format!("j{n}"), "{}")).collect();
+    let open = "[".repeat(10_000);
+    let closed = open.clone() + &"]".repeat(10_000);
+    let with = |annotations: Value| job(&json!({"annotations": annotations}), &json!({}));
+    let unread = "the release record cannot be read";
+    [
+        ("gzip of 1000 to 1", stored(&gzip(&zeros)), 400, 60, "inflates to more than 16777216 bytes"),
+        ("YAML aliases", record("", &[aliased]), 500, 30, "one-sided-hook"),
+        ("an unknown YAML alias", record("", &[hook("a", "*a")]), 3, 2, "one-sided-hook"),
+        ("YAML 10,000 deep and open", record("", &[hook("a", &open)]), 3, 2, "one-sided-hook"),
+        ("YAML 10,000 deep", record("", &[hook("a", &closed)]), 3, 2, "one-sided-hook"),
+        ("JSON 10,000 deep", [b"{\"request\":", open.as_bytes()].concat(), 1, 2, "nested deeper than 127 levels"),
+        ("record 10,000 deep", stored(&gzip(format!("{{\"chart\":{open}").as_bytes())), 1, 2, unread),
+        (
+            "100,000 documents",
+            record(&many(100_000, &account), &[]),
+            3500,
+            25,
+            "more documents than releases.limits.documents",
+        ),
+        ("100,000 empty documents", record(&"---\n".repeat(100_000), &[]), 200, 3, "\"accepted\":true"),
+        ("20,000 hooks", record("", &hooks_of_many), 500, 12, "more than 10,000 hooks"),
+        (
+            "500 hooks that need 40 others",
+            record(&many(500, &account), &references_of_many),
+            6000,
+            40,
+            "And 480 more denials",
+        ),
+        ("an annotation of 1 MiB", with(json!({"helm.sh/hook": "a".repeat(MIB)})), 250, 6, "unknown-hook-event"),
+        (
+            "an annotation of 1 MiB of commas",
+            with(json!({"helm.sh/hook": ",".repeat(MIB)})),
+            15,
+            4,
+            "unknown-hook-event",
+        ),
+        ("100,000 events", with(json!({"helm.sh/hook": "pre-install,".repeat(100_000) + "test"})), 650, 4, ""),
+        (
+            "1,000,000 delete policies",
+            with(json!({"helm.sh/hook": "pre-install", "helm.sh/hook-delete-policy": ",".repeat(MIB)})),
+            2100,
+            4,
+            "",
+        ),
+        (
+            "a body of 2 MiB",
+            job(&json!({"annotations": {"helm.sh/hook": "pre-upgrade"}}), &json!({"a": vec!["x"; MIB / 2]})),
+            1200,
+            40,
+            "\"mutated_object\":{",
+        ),
+    ]
+    .map(|(name, payload, most_fuel, most_memory, says)| Bomb { name, payload, most_fuel, most_memory, says })
+    .into()
+}
+
+#[test]
+fn fuel_and_memory_of_bombs_are_bounded() {
+    let Some(wasm) = built("annotated-releases-policy.wasm") else { return };
+    let guest = Guest::new(&fs::read(wasm).unwrap(), true);
+    for Bomb { name, payload, most_fuel, most_memory, says } in bombs() {
+        let cost = guest.cost("validate", &payload);
+        let (fuel, memory) = (cost.fuel / MILLION, cost.memory / MIB);
+        let answer = String::from_utf8(cost.answer).unwrap();
+        let start: String = answer.chars().take(400).collect();
+        assert!(answer.contains(says), "{name}: {says} is not in {start}");
+        assert!(fuel <= most_fuel, "{name}: {fuel} million of fuel");
+        assert!(memory <= most_memory, "{name}: {memory} MiB");
+    }
+}
