@@ -97,7 +97,8 @@ e2e-argocd: annotated-policy.wasm annotated-releases-policy.wasm ## the same API
 e2e-kwctl: annotated-policy.wasm ## the annotated wasm under the real kwctl
 	bats e2e
 
-e2e-kyverno: annotated-policy.wasm annotated-releases-policy.wasm ## the policy asked by the real Kyverno
+e2e-kyverno: annotated-policy.wasm annotated-releases-policy.wasm ## the policy asked by the real Kyverno and its CLI
+	"$$(e2e/tools/build kyverno)/kubectl-kyverno" test policy/kyverno/tests --remove-color
 	cargo test -q -p stable-hooks-e2e --test kyverno
 
 bench: annotated-policy.wasm yardstick.wasm ## costs in wasmtime fuel, bytes and ratios

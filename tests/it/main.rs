@@ -25,6 +25,7 @@ mod guests;
 mod helms;
 mod host;
 mod house;
+mod kyverno;
 mod oracle;
 mod outputs;
 mod plugin;
