@@ -44,9 +44,14 @@ enum Verb {
     Completions(completions::Arguments),
 }
 
+/// A verb's output formats.
+trait OutputFormat: ValueEnum + Default + Send + Sync + 'static {}
+
+impl<F: ValueEnum + Default + Send + Sync + 'static> OutputFormat for F {}
+
 /// What the verbs share about how they write; in which formats, each knows itself.
 #[derive(Debug, Args)]
-struct OutputArguments<F: ValueEnum + Default + Send + Sync + 'static = Format> {
+struct OutputArguments<F: OutputFormat = Format> {
     /// How to write the result
     #[arg(short, long, value_enum, default_value_t)]
     output: F,
@@ -67,7 +72,7 @@ enum Color {
 
 /// What the verbs share about who judges.
 #[derive(Debug, Args)]
-struct JudgeArguments<F: ValueEnum + Default + Send + Sync + 'static = Format> {
+struct JudgeArguments<F: OutputFormat = Format> {
     /// What makes the exit code 1
     #[arg(long, value_enum, default_value_t = FailOn::Deny)]
     fail_on: FailOn,
@@ -95,6 +100,8 @@ struct Judge {
     engine: Box<dyn Engine>,
     settings: Value,
     cluster: Arc<ClusterView>,
+    /// There is a view of the cluster; without one it is not known to be empty.
+    sees_cluster: bool,
 }
 
 /// How a run ended.
@@ -115,7 +122,7 @@ impl From<Outcome> for ExitCode {
     }
 }
 
-impl<F: ValueEnum + Default + Send + Sync> OutputArguments<F> {
+impl<F: OutputFormat> OutputArguments<F> {
     /// Standard output, coloured as the user and the terminal want it.
     fn stdout(&self) -> BufWriter<AutoStream<io::StdoutLock<'static>>> {
         let choice = match self.color {
@@ -127,7 +134,7 @@ impl<F: ValueEnum + Default + Send + Sync> OutputArguments<F> {
     }
 }
 
-impl<F: ValueEnum + Default + Send + Sync> JudgeArguments<F> {
+impl<F: OutputFormat> JudgeArguments<F> {
     fn resolve(&self) -> Result<Judge, Failure> {
         let settings = self.settings.as_ref().map(|path| read_settings(path)).transpose()?.unwrap_or_else(|| json!({}));
         let cluster = Arc::new(match &self.cluster {
@@ -147,7 +154,7 @@ impl<F: ValueEnum + Default + Send + Sync> JudgeArguments<F> {
             Some(path) => Failure(format!("{}: {error}", path.display())),
             None => Failure(error.to_string()),
         })?;
-        Ok(Judge { engine, settings, cluster })
+        Ok(Judge { engine, settings, cluster, sees_cluster: self.cluster.is_some() })
     }
 }
 
