@@ -8,6 +8,7 @@ mod progress;
 mod release;
 mod review;
 mod run;
+mod timeline;
 
 use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -39,6 +40,7 @@ enum Verb {
     Review(review::Arguments),
     Chart(Box<chart::Arguments>),
     Release(release::Arguments),
+    Timeline(Box<timeline::Arguments>),
     Fix(fix::Arguments),
     Explain(explain::Arguments),
     Completions(completions::Arguments),
@@ -202,6 +204,7 @@ pub fn main() -> ExitCode {
         Verb::Review(arguments) => review::run(&arguments),
         Verb::Chart(arguments) => chart::run(&arguments),
         Verb::Release(arguments) => release::run(&arguments),
+        Verb::Timeline(arguments) => timeline::run(&arguments),
         Verb::Fix(arguments) => fix::run(&arguments),
         Verb::Explain(arguments) => explain::run(&arguments),
         Verb::Completions(arguments) => completions::run(&arguments, &mut Cli::command()),
