@@ -2,6 +2,7 @@
 
 mod gutter;
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
@@ -9,8 +10,8 @@ use stable_hooks_policy::shown::Visible;
 use textwrap::core::display_width;
 use textwrap::{Options, WordSeparator};
 
-use super::layout::{Cell, Layout, Row, fold_text, kinds};
 use super::Timeline;
+use super::layout::{Cell, Column, Layout, Row, fold_text, kinds};
 use crate::report::write_finding;
 use gutter::Gutter;
 
@@ -130,30 +131,25 @@ impl Page<'_> {
             [Some(weight), _] | [None, Some(weight)] => format!("{CALM}{weight}{CALM:#} "),
             [None, None] => String::new(),
         };
-        let mut text = format!("{weight}{} {}", cell.entry.object.kind, self.timeline.name(&cell.entry.object));
-        let mut numbers: Vec<_> = [before, after].iter().flatten().flat_map(|cell| &cell.entry.findings).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        for number in numbers {
+        let mut words = vec![format!("{weight}{} {}", cell.entry.object.kind, self.timeline.name(&cell.entry.object))];
+        let numbers: BTreeSet<_> = [before, after].iter().flatten().flat_map(|cell| &cell.entry.findings).collect();
+        words.extend(numbers.into_iter().map(|number| {
             let style = if self.timeline.denied(*number) { DENY } else { WARN };
-            text.push_str(&format!(" {style}[{number}]{style:#}"));
-        }
-        let leaves = self.layout.crossings.iter().find(|crossing| crossing.rows.0 == place);
-        if let Some(crossing) = leaves {
+            format!("{style}[{number}]{style:#}")
+        }));
+        let leaves = self.layout.crossings.iter().filter(|crossing| crossing.rows.0 == place);
+        words.extend(leaves.map(|crossing| {
             let style = if crossing.is_trouble { DENY } else { CALM };
-            let to = crossing.target(&self.timeline.after);
-            text.push_str(&format!(" {style}→ {to}{style:#}"));
-        }
-        let sides = [(0, before), (1, after)].map(|(side, cell)| cell.map(|cell| self.details(side, place, cell)));
-        for line in merged(sides, self.timeline) {
-            text.push('\n');
-            text.push_str(&line);
-        }
-        text
+            format!("{style}→ {}{style:#}", crossing.target(&self.timeline.after))
+        }));
+        let sides = Column::ALL.map(|column| Some(self.details(column, place, column.of((before, after))?)));
+        let mut lines = vec![words.join(" ")];
+        lines.extend(merged(sides, self.timeline));
+        lines.join("\n")
     }
 
     /// What is said below an object: what goes for it, and what it needs.
-    fn details(&self, side: usize, place: usize, cell: Cell<'_>) -> Vec<(Style, String)> {
+    fn details(&self, column: Column, place: usize, cell: Cell<'_>) -> Vec<(Style, String)> {
         let mut lines: Vec<_> = cell
             .entry
             .deletes
@@ -163,7 +159,7 @@ impl Page<'_> {
                 (style, deletes.to_string())
             })
             .collect();
-        let needs = self.layout.needs.get(side).into_iter().flatten().filter(|line| line.hook == place);
+        let needs = self.layout.needs_in(column, place);
         lines.extend(needs.map(|line| {
             let style = if line.need.late { DENY } else { CALM };
             (style, line.need.text(self.timeline))

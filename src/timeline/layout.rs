@@ -4,6 +4,7 @@ mod align;
 pub(super) mod tracks;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use super::{Entry, LaneOf, Need, Side, Stage, Timeline};
 use crate::report::ObjectRef;
@@ -13,8 +14,15 @@ pub(crate) struct Layout<'a> {
     pub(crate) rows: Vec<Row<'a>>,
     /// Objects that do not keep their row, from the top.
     pub(crate) crossings: Vec<Crossing<'a>>,
-    /// Of each side, the one before and the one after.
-    pub(crate) needs: [Vec<NeedLine<'a>>; 2],
+    before: Vec<NeedLine<'a>>,
+    after: Vec<NeedLine<'a>>,
+}
+
+/// A column of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Column {
+    Before,
+    After,
 }
 
 pub(crate) enum Row<'a> {
@@ -98,10 +106,45 @@ impl<'a> Layout<'a> {
         }
         let places = [Places::of(&rows, |row| row.cells().0), Places::of(&rows, |row| row.cells().1)];
         let crossings = crossings(timeline, &places);
-        let needs = [timeline.before.as_ref(), Some(&timeline.after)].map(|side| side.map(|side| &side.needs));
-        let [before, after] = needs;
-        let needs = [need_lines(before, &places[0]), need_lines(after, &places[1])];
-        Self { rows, crossings, needs }
+        let [left, right] = &places;
+        let before = need_lines(timeline.before.iter().flat_map(|side| &side.needs), left);
+        let after = need_lines(&timeline.after.needs, right);
+        Self { rows, crossings, before, after }
+    }
+
+    /// What the hooks of a side need.
+    pub(crate) fn needs(&self, column: Column) -> &[NeedLine<'a>] {
+        match column {
+            Column::Before => &self.before,
+            Column::After => &self.after,
+        }
+    }
+
+    /// What the hook in that row needs.
+    pub(crate) fn needs_in(&self, column: Column, row: usize) -> impl Iterator<Item = &NeedLine<'a>> {
+        self.needs(column).iter().filter(move |line| line.hook == row)
+    }
+}
+
+impl Column {
+    pub(crate) const ALL: [Self; 2] = [Self::Before, Self::After];
+
+    pub(crate) fn is_before(self) -> bool {
+        self == Self::Before
+    }
+
+    /// Of two things, the one of this side.
+    pub(crate) fn of<T>(self, (before, after): (T, T)) -> T {
+        match self {
+            Self::Before => before,
+            Self::After => after,
+        }
+    }
+}
+
+impl fmt::Display for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.of(("before", "after")))
     }
 }
 
@@ -240,9 +283,9 @@ fn crossings<'a>(timeline: &Timeline, [before, after]: &[Places<'a>; 2]) -> Vec<
 }
 
 /// One line for each object that a hook needs, however many of its fields do.
-fn need_lines<'a>(needs: Option<&'a Vec<Need>>, places: &Places<'_>) -> Vec<NeedLine<'a>> {
+fn need_lines<'a>(needs: impl IntoIterator<Item = &'a Need>, places: &Places<'_>) -> Vec<NeedLine<'a>> {
     let mut lines = BTreeMap::new();
-    for need in needs.into_iter().flatten() {
+    for need in needs {
         let (Some(hook), Some(object)) = (places.first(&need.hook), places.first(&need.object)) else { continue };
         let line = lines.entry((hook, object)).or_insert(need);
         if need.late {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use askama::Template;
 use stable_hooks_policy::shown::Visible;
 
-use super::layout::{Cell, Layout, Row, fold_text};
+use super::layout::{Cell, Column, Layout, Row, fold_text};
 use super::picture::{Mark, Picture, level_class};
 use super::{Entry, Timeline};
 
@@ -16,7 +16,7 @@ struct Image {
     height: i32,
     title: String,
     pictures: Vec<(i32, Picture)>,
-    is_page: bool,
+    links: bool,
 }
 
 #[derive(Template)]
@@ -24,7 +24,7 @@ struct Image {
 struct Page {
     title: String,
     timelines: Vec<Section>,
-    is_page: bool,
+    links: bool,
 }
 
 /// A timeline in the page.
@@ -75,13 +75,13 @@ pub(crate) fn write_svg(out: &mut dyn Write, timelines: &[Timeline]) -> io::Resu
         height += picture.height;
         pictures.push((top, picture));
     }
-    let image = Image { width, height: height.max(64), title: title(timelines), pictures, is_page: false };
+    let image = Image { width, height: height.max(64), title: title(timelines), pictures, links: false };
     write(out, &image)
 }
 
 pub(crate) fn write_html(out: &mut dyn Write, timelines: &[Timeline]) -> io::Result<()> {
     let sections = timelines.iter().enumerate().map(|(place, timeline)| Section::of(place + 1, timeline)).collect();
-    let page = Page { title: title(timelines), timelines: sections, is_page: true };
+    let page = Page { title: title(timelines), timelines: sections, links: true };
     write(out, &page)
 }
 
@@ -139,10 +139,10 @@ impl PageRow {
                 Self::Stage { before, after }
             }
             Row::Entry { before, after } => {
-                let cell = |side: usize, cell: Option<Cell<'_>>| {
-                    cell.map(|cell| PageCell::of(timeline, layout, (side, place), cell)).unwrap_or_default()
+                let cell = |column: Column, cell: Option<Cell<'_>>| {
+                    cell.map(|cell| PageCell::of(timeline, layout, (column, place), cell)).unwrap_or_default()
                 };
-                Self::Cells { before: cell(0, *before), after: cell(1, *after) }
+                Self::Cells { before: cell(Column::Before, *before), after: cell(Column::After, *after) }
             }
             Row::Folded { before, after, is_rest } => {
                 let cell = |entries: &[&Entry]| PageCell {
@@ -160,10 +160,10 @@ impl PageRow {
 }
 
 impl PageCell {
-    fn of(timeline: &Timeline, layout: &Layout<'_>, (side, place): (usize, usize), cell: Cell<'_>) -> Self {
-        let needs = layout.needs.get(side).into_iter().flatten().filter(|line| line.hook == place);
+    fn of(timeline: &Timeline, layout: &Layout<'_>, (column, place): (Column, usize), cell: Cell<'_>) -> Self {
+        let needs = layout.needs_in(column, place);
         let weight = cell.weight.map(|weight| format!("weight {weight}"));
-        let goes = layout.crossings.iter().filter(|crossing| side == 0 && crossing.rows.0 == place);
+        let goes = layout.crossings.iter().filter(|crossing| column.is_before() && crossing.rows.0 == place);
         let goes = goes.map(|crossing| format!("then: {}", crossing.target(&timeline.after)));
         let deletes = cell.entry.deletes.map(|deletes| deletes.to_string());
         let details = weight.into_iter().chain(deletes).chain(goes);

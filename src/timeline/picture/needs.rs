@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Columns, Curve, GAP, PictureCell, count, text_width};
+use super::columns::{Columns, GAP, count, text_width};
+use super::{Curve, PictureCell};
 use crate::timeline::Timeline;
 use crate::timeline::layout::tracks::tracks;
-use crate::timeline::layout::{Layout, NeedLine};
+use crate::timeline::layout::{Column, Layout, NeedLine};
 
 /// Between two lines.
 const TRACK: i32 = 9;
@@ -33,8 +34,8 @@ fn buses<'a>(lines: &'a [NeedLine<'a>]) -> (Buses<'a>, Vec<usize>) {
 
 /// The room that the lines of each side take.
 pub(super) fn widths(layout: &Layout<'_>) -> [i32; 2] {
-    layout.needs.each_ref().map(|lines| {
-        let (_, tracks) = buses(lines);
+    Column::ALL.map(|column| {
+        let (_, tracks) = buses(layout.needs(column));
         tracks.iter().max().map_or(0, |last| FIRST + TRACK * (count(*last) + 1))
     })
 }
@@ -43,11 +44,11 @@ pub(super) fn need_paths<'c>(
     timeline: &Timeline,
     layout: &Layout<'_>,
     columns: &Columns,
-    at: &impl Fn(usize, &str) -> Option<&'c PictureCell>,
+    at: &impl Fn(usize, Column) -> Option<&'c PictureCell>,
 ) -> Vec<Curve> {
-    let sides = [("before", -1), ("after", 1)].into_iter().zip(&layout.needs);
-    let paths = sides.flat_map(|((side, outwards), lines)| {
-        let (buses, tracks) = buses(lines);
+    let paths = Column::ALL.into_iter().flat_map(|side| {
+        let outwards = side.of((-1, 1));
+        let (buses, tracks) = buses(layout.needs(side));
         let names = columns.x(side) + outwards * (GAP + text_width(columns.room));
         let paths: Vec<_> = buses
             .iter()
