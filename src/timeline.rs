@@ -208,6 +208,7 @@ impl Side {
             let entries = phase.lanes.iter_mut().flat_map(|lane| &mut lane.entries);
             for entry in entries.filter(|entry| bites && entry.object == finding.object) {
                 entry.findings.push(number);
+                entry.findings.sort_unstable();
             }
         }
     }

@@ -118,7 +118,8 @@ fn timelines(records: &Records, judged: &[Option<Judged>], settings: &Value) -> 
     let shown = all().zip(&baselines).filter(|((record, _), baseline)| baseline.is_some() || !is_shown_beside(*record));
     shown
         .filter_map(|((record, judged), baseline)| {
-            let before = baseline.map(|baseline| (baseline, said(baseline)));
+            // What was said about a revision with a baseline stands beside that one.
+            let before = baseline.map(|first| (first, said(first).filter(|_| records.baseline(first).is_none())));
             timeline(before, (record, judged.as_ref()?), |record| records.baseline(record), settings)
         })
         .collect()

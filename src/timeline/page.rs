@@ -31,6 +31,8 @@ struct Page {
 struct Section {
     number: usize,
     title: String,
+    /// Of the headings in it.
+    heading_level: u8,
     picture: Picture,
     findings: Vec<PageFinding>,
     notes: Vec<String>,
@@ -80,26 +82,28 @@ pub(crate) fn write_svg(out: &mut dyn Write, timelines: &[Timeline]) -> io::Resu
 }
 
 pub(crate) fn write_html(out: &mut dyn Write, timelines: &[Timeline]) -> io::Result<()> {
-    let sections = timelines.iter().enumerate().map(|(place, timeline)| Section::of(place + 1, timeline)).collect();
-    let page = Page { title: title(timelines), timelines: sections, links: true };
-    write(out, &page)
+    // One alone is named by the page itself.
+    let level = if timelines.len() == 1 { 2 } else { 3 };
+    let sections = timelines.iter().zip(1..).map(|(timeline, number)| Section::of(number, timeline, level)).collect();
+    write(out, &Page { title: title(timelines), timelines: sections, links: true })
 }
 
 fn title(timelines: &[Timeline]) -> String {
     match timelines {
         [] => "Nothing to show".to_owned(),
         [timeline] => timeline.title(),
-        [first, ..] => format!("{} and {} more", first.title(), timelines.len() - 1),
+        _ => "What runs when".to_owned(),
     }
 }
 
 impl Section {
-    fn of(number: usize, timeline: &Timeline) -> Self {
+    fn of(number: usize, timeline: &Timeline, heading_level: u8) -> Self {
         let layout = Layout::new(timeline);
         let (before, after) = timeline.labels();
         Self {
             number,
             title: timeline.title(),
+            heading_level,
             picture: Picture::new(number, timeline, false),
             findings: timeline.findings.iter().map(PageFinding::of).collect(),
             notes: timeline.notes.iter().map(|note| Visible(note).to_string()).collect(),

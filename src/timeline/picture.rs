@@ -180,7 +180,10 @@ fn heading(timeline: &Timeline) -> String {
 fn description(timeline: &Timeline) -> String {
     let denied = timeline.findings.iter().filter(|finding| finding.level == Level::Deny).count();
     let warned = timeline.findings.len() - denied;
-    format!("What runs when, from top to bottom. Findings: {denied} denied, {warned} warned about.")
+    let counted = [(denied, "denied"), (warned, "warned about")].into_iter().filter(|(count, _)| *count > 0);
+    let counted: Vec<_> = counted.map(|(count, what)| format!("{count} {what}")).collect();
+    let found = if counted.is_empty() { "Nothing was found".to_owned() } else { counted.join(", ") };
+    format!("What runs when, from top to bottom. {found}.")
 }
 
 /// From a mark to a mark, with an arrow's head at the end.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// The pairs, in an order that keeps both.
-pub(super) fn align<'a, T, K: Ord + 'a>(
+pub(super) fn align<'a, T, K: Ord + ?Sized + 'a>(
     before: Vec<T>,
     after: Vec<T>,
     key: impl Fn(&T) -> &'a K,

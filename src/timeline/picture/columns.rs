@@ -15,7 +15,7 @@ const CHARACTER: i32 = 78;
 const SMALL: i32 = 66;
 pub(super) const MARGIN: i32 = 24;
 /// Between a mark and its text.
-pub(super) const GAP: i32 = 16;
+pub(super) const GAP: i32 = 20;
 /// Between the two columns of marks.
 const GUTTER: i32 = 150;
 pub(super) const HEAD: i32 = 44;
@@ -24,7 +24,7 @@ pub(super) const BAND: i32 = 44;
 pub(super) const ROW: i32 = 28;
 pub(super) const LINE: i32 = 16;
 /// The widest that a column of names may be, in characters.
-const WIDEST: usize = 52;
+const WIDEST: usize = 56;
 const NARROWEST: usize = 24;
 
 /// The columns from left to right.

@@ -12,7 +12,7 @@ use crate::timeline::layout::{Column, Layout, NeedLine};
 /// Between two lines.
 const TRACK: i32 = 9;
 /// Between the names and the first line.
-const FIRST: i32 = 16;
+const FIRST: i32 = 24;
 
 /// By the row of the object, the hooks that need it, in time or too late.
 type Buses<'a> = BTreeMap<(usize, bool), Vec<&'a NeedLine<'a>>>;
@@ -75,7 +75,7 @@ pub(super) fn need_paths<'c>(
 
 /// Out to the track, along it, and back to the object, where the arrow's head is.
 fn path(hook: &PictureCell, object: &PictureCell, track: i32, outwards: i32) -> String {
-    let end = |cell: &PictureCell| cell.text_x + outwards * (cell.length + 6);
+    let end = |cell: &PictureCell| cell.text_x + outwards * (cell.length + 10);
     let (from, to) = (end(hook), end(object));
     let down = (object.y - hook.y).signum();
     let (bend, radius) = (outwards * 4, down * 4);
