@@ -143,7 +143,7 @@ fn browser_names_of_any_kind_are_text_that_lies_on_no_other() {
     assert!(texts.iter().any(|text| text["text"].as_str().unwrap().contains("<script>alert(1)</script>")));
     let long = "z".repeat(253);
     let cut = texts.iter().find(|text| text["title"] == long.as_str()).unwrap();
-    assert!(cut["text"].as_str().unwrap().ends_with('…'), "{cut}");
+    assert!(cut["text"].as_str().unwrap().contains("zz…"), "{cut}");
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn timeline_a_chart_s_findings_and_exit_code_are_those_of_chart() {
         assert_eq!(findings(timeline["timelines"].as_array().unwrap().iter()), findings(results), "{install}");
         assert_eq!(timeline["summary"], chart["summary"]);
     }
-    assert!(denied > 5);
+    assert!(denied > 0);
 }
 
 #[test]
@@ -127,11 +127,13 @@ fn timeline_one_record_stands_alone_and_a_baseline_is_only_compared_with() {
     let alone = stdout(&run(&["timeline", &records[0]], b""));
     assert!(alone.starts_with("orders in cap3: install (revision 1)\n"), "{alone}");
     let input = std::fs::read(root().join(&records[1])).unwrap();
-    let output = run(&["timeline", "-", "--baseline", &records[0], "-o", "json"], &input);
-    let timeline: Value = serde_json::from_str(&stdout(&output)).unwrap();
-    assert_eq!(timeline["timelines"].as_array().unwrap().len(), 1);
-    let conditional = |finding: &&Value| finding["rule"] == "conditional-hook-template";
-    assert_eq!(timeline["timelines"][0]["findings"].as_array().unwrap().iter().filter(conditional).count(), 0);
+    let [release, timeline] = ["release", "timeline"].map(|verb| {
+        let output = run(&[verb, "-", "--baseline", &records[0], "-o", "json"], &input);
+        serde_json::from_str::<Value>(&stdout(&output)).unwrap()
+    });
+    let [pair] = timeline["timelines"].as_array().unwrap().as_slice() else { panic!("{timeline}") };
+    assert_eq!((&pair["before"]["revision"], &pair["after"]["revision"]), (&json!(1), &json!(2)));
+    assert_eq!(findings([pair].into_iter()), findings(release["results"].as_array().unwrap().iter()));
 }
 
 #[test]
