@@ -8,6 +8,7 @@ mod progress;
 mod release;
 mod review;
 mod run;
+mod timeline;
 
 use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -39,17 +40,23 @@ enum Verb {
     Review(review::Arguments),
     Chart(Box<chart::Arguments>),
     Release(release::Arguments),
+    Timeline(Box<timeline::Arguments>),
     Fix(fix::Arguments),
     Explain(explain::Arguments),
     Completions(completions::Arguments),
 }
 
-/// What the verbs share about how they write.
+/// A verb's output formats.
+trait OutputFormat: ValueEnum + Default + Send + Sync + 'static {}
+
+impl<F: ValueEnum + Default + Send + Sync + 'static> OutputFormat for F {}
+
+/// What the verbs share about how they write; in which formats, each knows itself.
 #[derive(Debug, Args)]
-struct OutputArguments {
+struct OutputArguments<F: OutputFormat = Format> {
     /// How to write the result
-    #[arg(short, long, value_enum, default_value_t = Format::Human)]
-    output: Format,
+    #[arg(short, long, value_enum, default_value_t)]
+    output: F,
     /// When to use colour
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     color: Color,
@@ -67,7 +74,7 @@ enum Color {
 
 /// What the verbs share about who judges.
 #[derive(Debug, Args)]
-struct JudgeArguments {
+struct JudgeArguments<F: OutputFormat = Format> {
     /// What makes the exit code 1
     #[arg(long, value_enum, default_value_t = FailOn::Deny)]
     fail_on: FailOn,
@@ -81,7 +88,7 @@ struct JudgeArguments {
     #[arg(long, value_name = "FILE")]
     cluster: Option<PathBuf>,
     #[command(flatten)]
-    output: OutputArguments,
+    output: OutputArguments<F>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -95,6 +102,8 @@ struct Judge {
     engine: Box<dyn Engine>,
     settings: Value,
     cluster: Arc<ClusterView>,
+    /// There is a view of the cluster; without one it is not known to be empty.
+    sees_cluster: bool,
 }
 
 /// How a run ended.
@@ -115,7 +124,7 @@ impl From<Outcome> for ExitCode {
     }
 }
 
-impl OutputArguments {
+impl<F: OutputFormat> OutputArguments<F> {
     /// Standard output, coloured as the user and the terminal want it.
     fn stdout(&self) -> BufWriter<AutoStream<io::StdoutLock<'static>>> {
         let choice = match self.color {
@@ -127,7 +136,7 @@ impl OutputArguments {
     }
 }
 
-impl JudgeArguments {
+impl<F: OutputFormat> JudgeArguments<F> {
     fn resolve(&self) -> Result<Judge, Failure> {
         let settings = self.settings.as_ref().map(|path| read_settings(path)).transpose()?.unwrap_or_else(|| json!({}));
         let cluster = Arc::new(match &self.cluster {
@@ -147,7 +156,7 @@ impl JudgeArguments {
             Some(path) => Failure(format!("{}: {error}", path.display())),
             None => Failure(error.to_string()),
         })?;
-        Ok(Judge { engine, settings, cluster })
+        Ok(Judge { engine, settings, cluster, sees_cluster: self.cluster.is_some() })
     }
 }
 
@@ -195,6 +204,7 @@ pub fn main() -> ExitCode {
         Verb::Review(arguments) => review::run(&arguments),
         Verb::Chart(arguments) => chart::run(&arguments),
         Verb::Release(arguments) => release::run(&arguments),
+        Verb::Timeline(arguments) => timeline::run(&arguments),
         Verb::Fix(arguments) => fix::run(&arguments),
         Verb::Explain(arguments) => explain::run(&arguments),
         Verb::Completions(arguments) => completions::run(&arguments, &mut Cli::command()),

@@ -15,3 +15,4 @@ pub mod metadata;
 pub mod records;
 pub mod render;
 mod report;
+mod timeline;

@@ -5,11 +5,13 @@ mod templates;
 use std::cmp::Reverse;
 
 use serde_json::{Map, Value, json};
+use stable_hooks_policy::Operation;
 use stable_hooks_policy::helm::record::{DecodeError, Limits, Record, decode_config_map, decode_secret};
 use thiserror::Error;
 
 use crate::input::{Content, request_of};
 use crate::render::Revision;
+pub(crate) use templates::object_ref;
 
 /// As far back as a baseline is looked for where the settings do not say; a version can be any number.
 const MOST_REVISIONS: u64 = 10_000;
@@ -124,6 +126,24 @@ impl StoredRecord {
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version
+    }
+
+    #[must_use]
+    pub fn release(&self) -> &str {
+        &self.release
+    }
+
+    /// What Helm did when it created it; `None` where its status says nothing that Helm does.
+    #[must_use]
+    pub fn operation(&self) -> Option<Operation> {
+        Operation::of_status(&self.pending)
+    }
+
+    /// What it holds.
+    #[must_use]
+    pub fn decoded(&self, settings: &Value) -> Option<Record> {
+        let data = self.object.pointer("/data/release").and_then(Value::as_str)?;
+        decode(self.kind, data, settings).ok()
     }
 
     /// Orders a history: release by release, the oldest revision first.

@@ -20,11 +20,13 @@ use stable_hooks_policy::shown::Shown;
 use stable_hooks_policy::wire::{BASELINE_ANNOTATION, FINDINGS_ANNOTATION, compared_with};
 
 use crate::engine::Answer;
+pub(crate) use human::write_finding;
 
 /// How a run is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For people, 80 columns wide
+    #[default]
     Human,
     /// The documented format, version 1
     Json,
@@ -110,15 +112,15 @@ pub(crate) struct ObjectRef {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Finding {
     /// Empty where something could not be judged.
-    rule: String,
-    level: Level,
-    object: ObjectRef,
-    path: String,
-    message: String,
-    help: String,
+    pub(crate) rule: String,
+    pub(crate) level: Level,
+    pub(crate) object: ObjectRef,
+    pub(crate) path: String,
+    pub(crate) message: String,
+    pub(crate) help: String,
     /// In the chart, where that is known.
     #[serde(default)]
-    template: Option<Place>,
+    pub(crate) template: Option<Place>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -183,6 +185,10 @@ impl Judged {
     pub(crate) fn where_no_cluster_was_given(mut self) -> Self {
         self.findings.retain(|finding| finding.level != Level::Warn || !finding.message.ends_with(NO_VIEW));
         self
+    }
+
+    pub(crate) fn findings(&self) -> &[Finding] {
+        &self.findings
     }
 
     /// Where the finding is best shown.

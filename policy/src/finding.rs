@@ -55,6 +55,12 @@ impl fmt::Display for ObjectRef {
     }
 }
 
+/// The words with which a finding begins that is about something that its object needs; a picture of the release draws
+/// its line by them.
+pub fn needs(needed: &impl fmt::Display, field: &str) -> String {
+    format!("needs {needed} ({field})")
+}
+
 /// A JSON pointer (RFC 6901) into the object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldPath(PointerBuf);

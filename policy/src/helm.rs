@@ -5,6 +5,8 @@ pub mod manifest;
 pub mod order;
 pub mod record;
 
+use crate::yaml::Head;
+
 pub use hook::{DeletePolicies, DeletePolicy, Event, Events, NotAHook, spelled, weight};
 
 pub const HOOK: &str = "helm.sh/hook";
@@ -12,3 +14,9 @@ pub const HOOK_WEIGHT: &str = "helm.sh/hook-weight";
 pub const HOOK_DELETE_POLICY: &str = "helm.sh/hook-delete-policy";
 pub const RELEASE_NAME: &str = "meta.helm.sh/release-name";
 pub const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
+const RESOURCE_POLICY: &str = "helm.sh/resource-policy";
+
+/// Helm does not prune it.
+pub fn is_kept(head: &Head) -> bool {
+    head.annotations.get(RESOURCE_POLICY).is_some_and(|policy| policy == "keep")
+}

@@ -49,6 +49,7 @@ pub mod wire;
 pub mod yaml;
 
 pub use evaluate::evaluate;
+pub use release::Operation;
 pub use request::{Request, RequestError};
 pub use rules::RuleId;
 pub use settings::{Settings, SettingsErrors};

@@ -23,7 +23,7 @@ pub(crate) const ACCEPT_LABEL: &str = "stable-hooks/accept-flip";
 
 /// What Helm is about to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Operation {
+pub enum Operation {
     Install,
     Upgrade,
     Rollback,
@@ -31,7 +31,7 @@ pub(crate) enum Operation {
 
 impl Operation {
     /// The operation of a record that Helm has just begun; `None` for one that is over, a restored backup for example.
-    pub(crate) fn of_status(status: &str) -> Option<Self> {
+    pub fn of_status(status: &str) -> Option<Self> {
         match status {
             "pending-install" => Some(Self::Install),
             "pending-upgrade" => Some(Self::Upgrade),
@@ -40,7 +40,7 @@ impl Operation {
         }
     }
 
-    pub(crate) fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Install => "install",
             Self::Upgrade => "upgrade",
@@ -49,7 +49,7 @@ impl Operation {
     }
 
     /// The event before the release's resources are touched.
-    pub(crate) fn pre(self) -> Event {
+    pub fn pre(self) -> Event {
         match self {
             Self::Install => Event::PreInstall,
             Self::Upgrade => Event::PreUpgrade,
@@ -58,7 +58,7 @@ impl Operation {
     }
 
     /// The event after that.
-    pub(crate) fn post(self) -> Event {
+    pub fn post(self) -> Event {
         match self {
             Self::Install => Event::PostInstall,
             Self::Upgrade => Event::PostUpgrade,

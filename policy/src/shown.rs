@@ -39,9 +39,9 @@ fn write_visible(f: &mut fmt::Formatter<'_>, character: char) -> fmt::Result {
     }
 }
 
-/// Characters of no width, and those that reorder the text around them.
+/// Characters of no width, those that reorder the text around them, and those that no XML may hold.
 fn is_invisible(character: char) -> bool {
-    matches!(character, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    matches!(character, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 mod renders;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::release::Reading;
 use super::run::{Asked, Run};
-use super::{Failure, Judge, JudgeArguments, Outcome, namespace_of_helm};
+use super::{Failure, Judge, JudgeArguments, Outcome, OutputFormat, namespace_of_helm};
 use crate::cluster::ClusterView;
 use crate::records::{StoredRecord, settings_for};
 use crate::render::{Render, Revision};
@@ -33,6 +33,15 @@ pub(super) struct Arguments {
     /// The chart: a folder or an archive, with its dependencies in it
     #[arg(value_name = "CHART", required_unless_present = "install")]
     chart: Option<PathBuf>,
+    #[command(flatten)]
+    renders: RenderArguments,
+    #[command(flatten)]
+    judge: JudgeArguments,
+}
+
+/// What the verbs share that compare a chart's renders; the chart itself each calls `chart`.
+#[derive(Debug, Args)]
+pub(super) struct RenderArguments {
     /// A render of the install that was made elsewhere
     #[arg(long, value_name = "FILE", requires = "upgrade", conflicts_with_all = ["chart", "against", "release", "values", "set", "kube_version", "api_versions", "more"])]
     install: Option<PathBuf>,
@@ -53,7 +62,7 @@ pub(super) struct Arguments {
     name: String,
     /// The release's namespace; of renders made elsewhere by default the one that they name, else `default`
     #[arg(short, long, value_name = "NS")]
-    namespace: Option<String>,
+    pub(super) namespace: Option<String>,
     /// Values, as `helm template` takes them
     #[arg(short = 'f', long, value_name = "FILE")]
     values: Vec<PathBuf>,
@@ -66,33 +75,74 @@ pub(super) struct Arguments {
     /// An API version that the cluster has
     #[arg(short, long, value_name = "VERSION")]
     api_versions: Vec<String>,
-    #[command(flatten)]
-    judge: JudgeArguments,
     /// Further arguments of `helm template`, `--dry-run=server` for example
     #[arg(last = true, value_name = "HELM ARGUMENTS")]
     more: Vec<OsString>,
 }
 
+/// The two sides of a chart.
+pub(super) struct Compared {
+    /// What is there already; its verdict only where it is judged as well.
+    pub(super) before: Option<(StoredRecord, Option<Judged>)>,
+    pub(super) after: (StoredRecord, Judged),
+}
+
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let mut judge = arguments.judge.resolve()?;
-    judge.settings = with_defaults(&judge.settings);
+    let judge = judge(&arguments.judge)?;
     let mut reading = Reading { judge: &judge, run: Run::new(&arguments.judge.output) };
+    if let Some(compared) = compare(arguments.chart.as_deref(), &arguments.renders, &mut reading)? {
+        reading.run.push(&compared.judged());
+    }
+    reading.run.finish(arguments.judge.fail_on)
+}
+
+/// Who judges a chart: whole, since nobody waits for the answer as an API server does.
+pub(super) fn judge<F: OutputFormat>(arguments: &JudgeArguments<F>) -> Result<Judge, Failure> {
+    let mut judge = arguments.resolve()?;
+    judge.settings = with_defaults(&judge.settings);
+    Ok(judge)
+}
+
+/// Renders a chart, and judges it; `None` where that could not be done, which the run then has told.
+pub(super) fn compare(
+    chart: Option<&Path>,
+    arguments: &RenderArguments,
+    reading: &mut Reading<'_>,
+) -> Result<Option<Compared>, Failure> {
     let installed: Vec<_> = match &arguments.release {
         Some(name) => reading.release(name, &arguments.release_namespace()),
         None => Vec::new(),
     };
     let installed: Vec<_> = installed.into_iter().map(|given| given.record).collect();
-    let mut run = reading.run;
-    if arguments.release.is_none() || !installed.is_empty() {
-        let next = installed.iter().map(StoredRecord::version).max().unwrap_or(1) + 1;
-        let renders = Renders::read(arguments, next, &mut run)?;
-        let judged = Chart { arguments, judge: &judge, renders: &renders }.judge(&installed, next);
-        run.report(judged.map(|judged| judged.in_templates(|object, path| renders.template(object, path))));
+    if arguments.release.is_some() && installed.is_empty() {
+        return Ok(None);
     }
-    run.finish(arguments.judge.fail_on)
+    let next = installed.iter().map(StoredRecord::version).max().unwrap_or(1) + 1;
+    let (judge, run) = (reading.judge, &mut reading.run);
+    let renders = Renders::read(chart, arguments, next, run)?;
+    let compared = Chart { arguments, judge, renders: &renders }.judge(&installed, next);
+    Ok(compared.map_err(|reason| run.cannot_judge(&reason)).ok())
 }
 
-impl Arguments {
+impl Compared {
+    /// One result for both sides.
+    pub(super) fn judged(self) -> Judged {
+        let (_, after) = self.after;
+        match self.before {
+            Some((_, Some(before))) => before.followed_by(after),
+            Some((_, None)) | None => after,
+        }
+    }
+}
+
+impl RenderArguments {
+    /// Something is asked for that only a chart can answer.
+    pub(super) fn want_a_chart(&self) -> bool {
+        let lists = self.values.is_empty() && self.set.is_empty() && self.api_versions.is_empty();
+        let others = self.against.is_none() && self.release.is_none() && self.kube_version.is_none();
+        !(lists && others && self.more.is_empty())
+    }
+
     fn release_namespace(&self) -> String {
         self.namespace.clone().or_else(namespace_of_helm).unwrap_or_else(|| "default".to_owned())
     }
@@ -102,7 +152,7 @@ impl Arguments {
     }
 }
 
-/// The settings over those for a chart: it is judged whole, since nobody waits for the answer as an API server does.
+/// The settings over those for a chart.
 fn with_defaults(settings: &Value) -> Value {
     let limits = json!({"lookups": u32::MAX, "documents": u32::MAX, "inflatedBytes": u32::MAX});
     let mut merged = json!({"releases": {"scope": "all", "limits": limits}});
@@ -112,38 +162,37 @@ fn with_defaults(settings: &Value) -> Value {
 
 /// What is judged, and by whom.
 struct Chart<'a> {
-    arguments: &'a Arguments,
+    arguments: &'a RenderArguments,
     judge: &'a Judge,
     renders: &'a Renders,
 }
 
 impl Chart<'_> {
-    /// One result for the pair of renders.
-    fn judge(&self, installed: &[StoredRecord], next: u64) -> Result<Judged, String> {
+    fn judge(&self, installed: &[StoredRecord], next: u64) -> Result<Compared, String> {
         let storage = installed.first().map_or("Secret", StoredRecord::kind);
         let upgrade = self.record(&self.renders.upgrade, next, "pending-upgrade", storage);
         let Some(install) = &self.renders.install else {
-            return self.verdict(&upgrade, upgrade.baseline(installed), &self.judge.cluster);
+            let baseline = upgrade.baseline(installed);
+            let judged = self.verdict(&upgrade, baseline, &self.judge.cluster)?;
+            return Ok(Compared { before: baseline.map(|record| (record.clone(), None)), after: (upgrade, judged) });
         };
         // Without a view of the cluster the chart is the first thing in it.
-        let cluster = match self.arguments.judge.cluster {
-            Some(_) => self.judge.cluster.as_ref().clone(),
-            None => ClusterView::empty(),
-        };
+        let cluster = if self.judge.sees_cluster { self.judge.cluster.as_ref().clone() } else { ClusterView::empty() };
         let left = install.left_by_install(self.arguments.release_name(), &self.renders.namespace);
         let installed = cluster.with_objects(left);
         let install = self.record(install, 1, "pending-install", storage);
         if self.arguments.against.is_some() {
             // The other chart is installed already; only what comes is judged.
-            return self.verdict(&upgrade, Some(&install), &installed);
+            let judged = self.verdict(&upgrade, Some(&install), &installed)?;
+            return Ok(Compared { before: Some((install, None)), after: (upgrade, judged) });
         }
-        let (install, upgrade) = thread::scope(|scope| {
+        let (first, second) = thread::scope(|scope| {
             let first = scope.spawn(|| self.verdict(&install, None, &cluster));
-            let upgrade = self.verdict(&upgrade, Some(&install), &installed);
-            (first.join(), upgrade)
+            let second = self.verdict(&upgrade, Some(&install), &installed);
+            (first.join(), second)
         });
-        let install = install.unwrap_or_else(|_| Err("cannot judge the install".to_owned()))?;
-        Ok(install.followed_by(upgrade?))
+        let first = first.unwrap_or_else(|_| Err("cannot judge the install".to_owned()))?;
+        Ok(Compared { before: Some((install, Some(first))), after: (upgrade, second?) })
     }
 
     fn record(&self, render: &Render, version: u64, status: &str, storage: &'static str) -> StoredRecord {
@@ -163,6 +212,7 @@ impl Chart<'_> {
         let settings = settings_for(record, baseline, &self.judge.settings);
         let source = self.renders.source.clone();
         let place = Place { file: source.clone(), line: None };
-        Asked { source, place, request: record.request() }.judged(engine.as_ref(), &settings)
+        let judged = Asked { source, place, request: record.request() }.judged(engine.as_ref(), &settings)?;
+        Ok(judged.in_templates(|object, path| self.renders.template(object, path)))
     }
 }

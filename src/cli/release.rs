@@ -13,7 +13,7 @@ use super::{Failure, Judge, JudgeArguments, Outcome, namespace_of_helm, read_inp
 use crate::input::{Content, Document, documents};
 use crate::kubectl;
 use crate::records::{StoredRecord, record_object, settings_for};
-use crate::report::{ObjectRef, Place};
+use crate::report::{Judged, ObjectRef, Place};
 
 /// Judges Helm release records, each revision against the one before
 ///
@@ -47,6 +47,13 @@ pub(super) struct Given {
     pub(super) record: StoredRecord,
 }
 
+/// What is judged, release by release, the oldest revision first.
+pub(super) struct Records {
+    pub(super) given: Vec<Given>,
+    /// Only compared with.
+    earlier: Vec<Given>,
+}
+
 /// One run over all that was given.
 pub(super) struct Reading<'a> {
     pub(super) judge: &'a Judge,
@@ -55,42 +62,46 @@ pub(super) struct Reading<'a> {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let judge = arguments.judge.resolve()?;
-    if arguments.namespace.is_some() && !arguments.files.iter().any(|file| is_name(file)) {
-        return Err(Failure("-n goes with a release's name, and only files are given".to_owned()));
-    }
     let mut reading = Reading { judge: &judge, run: Run::new(&arguments.judge.output) };
-    let namespace = arguments.namespace.clone().or_else(namespace_of_helm);
-    let mut given = Vec::new();
-    for file in &arguments.files {
-        given.extend(match &namespace {
-            Some(namespace) if is_name(file) => reading.release(&file.display().to_string(), namespace),
-            _ => reading.file(file),
-        });
-    }
-    let earlier: Vec<_> = arguments.baseline.iter().flat_map(|file| reading.file(file)).collect();
-    given.sort_by_cached_key(|given| given.record.order());
+    let records = reading.records_of(&arguments.files, arguments.namespace.as_deref(), &arguments.baseline)?;
     let mut run = reading.run;
-    // Otherwise each record would come with the same warning.
-    let sees_cluster = arguments.judge.cluster.is_some();
-    for Given { source, place, record } in &given {
-        let baseline = record.baseline(given.iter().chain(&earlier).map(|given| &given.record));
+    for given in &records.given {
+        run.report(records.judged(given, &judge));
+    }
+    if !arguments.judge.output.quiet {
+        records.remark(&judge);
+    }
+    run.finish(arguments.judge.fail_on)
+}
+
+impl Records {
+    /// What a record is compared with, among all that was read.
+    pub(super) fn baseline(&self, record: &StoredRecord) -> Option<&StoredRecord> {
+        record.baseline(self.given.iter().chain(&self.earlier).map(|given| &given.record))
+    }
+
+    /// What the rules say to one of them.
+    pub(super) fn judged(&self, given: &Given, judge: &Judge) -> Result<Judged, String> {
+        let Given { source, place, record } = given;
+        let baseline = self.baseline(record);
         let cluster = judge.cluster.with_records(baseline.map(StoredRecord::as_baseline));
         let engine = judge.engine.with_cluster(Arc::new(cluster));
         let settings = settings_for(record, baseline, &judge.settings);
         let asked = Asked { source: source.clone(), place: place.clone(), request: record.request() };
-        let judged = asked.judged(engine.as_ref(), &settings).map(|judged| {
-            let templates = LazyCell::new(|| record.templates(&settings));
-            let template_of =
-                |object: &ObjectRef, _: &str| Some(Place { file: templates.get(object)?.clone(), line: None });
-            let judged = judged.in_templates(template_of);
-            if sees_cluster { judged } else { judged.where_no_cluster_was_given() }
-        });
-        run.report(judged);
+        let judged = asked.judged(engine.as_ref(), &settings)?;
+        let templates = LazyCell::new(|| record.templates(&settings));
+        let template_of =
+            |object: &ObjectRef, _: &str| Some(Place { file: templates.get(object)?.clone(), line: None });
+        let judged = judged.in_templates(template_of);
+        // Otherwise each record would come with the same warning.
+        Ok(if judge.sees_cluster { judged } else { judged.where_no_cluster_was_given() })
     }
-    if !sees_cluster && !given.is_empty() && !arguments.judge.output.quiet {
-        remark("without --cluster no live object was looked up, only the records were compared");
+
+    pub(super) fn remark(&self, judge: &Judge) {
+        if !judge.sees_cluster && !self.given.is_empty() {
+            remark("without --cluster no live object was looked up, only the records were compared");
+        }
     }
-    run.finish(arguments.judge.fail_on)
 }
 
 /// Names a release, if there is a namespace to look in: neither a file nor what looks like one.
@@ -100,6 +111,28 @@ fn is_name(file: &Path) -> bool {
 }
 
 impl Reading<'_> {
+    /// Reads all that is named; a release by its name, where there is a namespace to look in.
+    pub(super) fn records_of(
+        &mut self,
+        files: &[PathBuf],
+        namespace: Option<&str>,
+        baseline: &[PathBuf],
+    ) -> Result<Records, Failure> {
+        if namespace.is_some() && !files.iter().any(|file| is_name(file)) {
+            return Err(Failure("-n goes with a release's name, and only files are given".to_owned()));
+        }
+        let namespace = namespace.map(str::to_owned).or_else(namespace_of_helm);
+        let mut given = Vec::new();
+        for file in files {
+            given.extend(match &namespace {
+                Some(namespace) if is_name(file) => self.release(&file.display().to_string(), namespace),
+                _ => self.file(file),
+            });
+        }
+        given.sort_by_cached_key(|given| given.record.order());
+        Ok(Records { given, earlier: baseline.iter().flat_map(|file| self.file(file)).collect() })
+    }
+
     fn file(&mut self, path: &Path) -> Vec<Given> {
         let file = path.display().to_string();
         match read_input(path) {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use super::progress::Progress;
-use super::{FailOn, Failure, Outcome, OutputArguments, complain, written};
+use super::{FailOn, Failure, Outcome, OutputArguments, OutputFormat, complain, written};
 use crate::engine::{Engine, judge};
 use crate::input::{Content, Document, read_documents};
 use crate::report::{Judged, Place, Summary, Writer};
@@ -38,6 +38,30 @@ impl Run {
         let written = output.as_mut().map_or(Ok(()), |(out, writer)| writer.begin(out));
         let progress = Progress::new(output.is_some());
         Self { output, written, summary: Summary::default(), is_complete: true, progress }
+    }
+
+    /// A run whose results are written together at its end, by whoever asked.
+    pub(super) fn counting<F: OutputFormat>(arguments: &OutputArguments<F>) -> Self {
+        let progress = Progress::new(!arguments.quiet);
+        Self { output: None, written: Ok(()), summary: Summary::default(), is_complete: true, progress }
+    }
+
+    /// The result, counted; or why there is none, told.
+    pub(super) fn counted(&mut self, judged: Result<Judged, String>) -> Option<Judged> {
+        match judged {
+            Ok(judged) => {
+                self.summary.count(&judged);
+                Some(judged)
+            }
+            Err(reason) => {
+                self.cannot_judge(&reason);
+                None
+            }
+        }
+    }
+
+    pub(super) fn summary(&self) -> &Summary {
+        &self.summary
     }
 
     pub(super) fn cannot_judge(&mut self, reason: &str) {

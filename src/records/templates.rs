@@ -8,28 +8,27 @@ use stable_hooks_policy::helm::record::Record;
 use stable_hooks_policy::shown::Shown;
 use stable_hooks_policy::yaml::{self, Head};
 
-use super::{StoredRecord, decode};
+use super::StoredRecord;
 use crate::report::ObjectRef;
 
 impl StoredRecord {
     /// The template of each object, from the chart's name on.
     pub(crate) fn templates(&self, settings: &Value) -> BTreeMap<ObjectRef, String> {
-        let data = self.object.pointer("/data/release").and_then(Value::as_str).unwrap_or_default();
-        let Ok(record) = decode(self.kind, data, settings) else { return BTreeMap::new() };
+        let Some(record) = self.decoded(settings) else { return BTreeMap::new() };
         let hooks = record.hooks.iter().map(|hook| {
             let head = yaml::head(&hook.manifest, &yaml::Limits::default()).unwrap_or_default();
             let head = Head { kind: hook.kind.clone(), name: hook.name.clone(), ..head };
-            (object(&head, &record), hook.path.clone())
+            (object_ref(&head, &record), hook.path.clone())
         });
         let everything = manifest::Wanted::everything();
         let resources = documents(&record.manifest, &everything, &manifest::Limits::default());
-        let resources = resources.map(|found| (object(&found.head, &record), found.path.to_owned()));
+        let resources = resources.map(|found| (object_ref(&found.head, &record), found.path.to_owned()));
         resources.chain(hooks).filter(|(_, template)| !template.is_empty()).collect()
     }
 }
 
 /// As findings name it.
-fn object(head: &Head, record: &Record) -> ObjectRef {
+pub(crate) fn object_ref(head: &Head, record: &Record) -> ObjectRef {
     let shown = |text: &str| Shown(text).to_string();
     let namespace = if head.namespace.is_empty() { &record.namespace } else { &head.namespace };
     ObjectRef {

@@ -8,7 +8,7 @@ use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 use stable_hooks_policy::shown::Visible;
 
-use super::{Finding, Judged, Level, Place, Summary, Verdict, Writer};
+use super::{Finding, Judged, Level, ObjectRef, Place, Summary, Verdict, Writer};
 
 const WIDTH: usize = 80;
 
@@ -42,7 +42,7 @@ fn write_judged(out: &mut dyn Write, judged: &Judged) -> io::Result<()> {
         if let Some(template) = template {
             fill(out, "  ", &Visible(&template.file).to_string())?;
         }
-        findings.into_iter().try_for_each(|finding| write_finding(out, finding, judged))?;
+        findings.into_iter().try_for_each(|finding| write_finding(out, "", finding, Some(&judged.object)))?;
     }
     judged.patch.0.iter().try_for_each(|operation| write_operation(out, operation))
 }
@@ -60,7 +60,13 @@ fn by_template(findings: &[Finding]) -> Vec<(Option<&Place>, Vec<&Finding>)> {
     groups
 }
 
-fn write_finding(out: &mut dyn Write, finding: &Finding, judged: &Judged) -> io::Result<()> {
+/// One finding behind its label; of an object that was said already its name is not said again.
+pub(crate) fn write_finding(
+    out: &mut dyn Write,
+    label: &str,
+    finding: &Finding,
+    said: Option<&ObjectRef>,
+) -> io::Result<()> {
     let (word, color) = match finding.level {
         Level::Deny => ("deny", AnsiColor::Red),
         Level::Warn => ("warn", AnsiColor::Yellow),
@@ -68,7 +74,7 @@ fn write_finding(out: &mut dyn Write, finding: &Finding, judged: &Judged) -> io:
     };
     let style = Style::new().fg_color(Some(color.into()));
     let line = finding.template.as_ref().and_then(|place| place.line).map(|line| format!("line {line}"));
-    let mut head = format!("{style}{word}{style:#}");
+    let mut head = format!("{label}{style}{word}{style:#}");
     if finding.rule.is_empty() {
         // What could not be judged: the text says all there is.
         return fill(out, "  ", &format!("{head} {}", Visible(&finding.message.replace('\n', " "))));
@@ -78,7 +84,7 @@ fn write_finding(out: &mut dyn Write, finding: &Finding, judged: &Judged) -> io:
         head.push_str(&Visible(part).to_string());
     }
     fill(out, "  ", &head)?;
-    if finding.object == judged.object {
+    if said == Some(&finding.object) {
         paragraph(out, &finding.message)?;
     } else {
         // An object in a release record: it is the subject of the sentence.

@@ -188,6 +188,9 @@ fn chart_against_an_installed_release_judges_its_next_upgrade() {
             assert_eq!((name, code(&output)), (&json!("sh.helm.release.v1.orders.v2"), 1));
             let called = fs::read_to_string(listed.with_extension("json.called")).unwrap();
             assert_eq!(called, format!("get secrets,configmaps -n {namespace} -l owner=helm,name=orders -o json\n"));
+            let drawn = stable_hooks(&[&path, &kubectl], &["timeline", FLIP, "--release", "orders", "-n", &namespace]);
+            assert!(stdout(&drawn).contains("Job orders-migrations → pre-upgrade hooks"), "{}", stdout(&drawn));
+            assert_eq!(code(&drawn), 1);
         }
     }
 }

@@ -4,7 +4,9 @@ use std::fs;
 
 use stable_hooks_policy::docs::{rules_table, settings_table};
 
+use crate::cli::stdout;
 use crate::engines::root;
+use crate::timeline::flip;
 
 #[test]
 fn docs_the_readme_tables_are_current() {
@@ -38,4 +40,14 @@ fn docs_the_version_is_the_same_everywhere() {
         let text = fs::read_to_string(root().join(file)).unwrap();
         assert!(text.contains(&line), "{file} does not say {line:?}");
     }
+}
+
+#[test]
+fn docs_the_picture_of_a_flip_is_current() {
+    let path = root().join("docs/flip.svg");
+    let picture = stdout(&flip(&["-o", "svg"]));
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, &picture).unwrap();
+    }
+    assert!(fs::read_to_string(&path).unwrap() == picture, "docs/flip.svg is stale: make docs");
 }

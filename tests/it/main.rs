@@ -9,6 +9,7 @@
     reason = "a test fails by panicking, and clippy takes its helpers for production code"
 )]
 
+mod browser;
 mod cases;
 mod chart_helm;
 mod chart_renders;
@@ -35,3 +36,4 @@ mod release_records;
 mod releases;
 mod rules;
 mod streams;
+mod timeline;

@@ -70,6 +70,16 @@ fn plugin_renders_with_the_helm_that_runs_it_in_its_namespace() {
 }
 
 #[test]
+fn plugin_draws_what_runs_when() {
+    with_plugin("plugin-timeline", |helm| {
+        let drawn = helm(&["stable-hooks", "timeline", "tests/charts/flip", "-n", "shop"]).output().unwrap();
+        assert_eq!(code(&drawn), 1, "{}", stderr(&drawn));
+        assert!(stdout(&drawn).starts_with("release-name in shop: install (revision 1), then upgrade (revision 2)\n"));
+        assert!(stdout(&drawn).contains("→ pre-upgrade hooks"), "{}", stdout(&drawn));
+    });
+}
+
+#[test]
 fn plugin_reads_a_release_in_the_context_that_helm_was_told() {
     with_plugin("plugin-release", |helm| {
         let output =

@@ -55,12 +55,16 @@ pub fn install_rank(kind: &str) -> usize {
 ///
 /// For a stable sort: of two hooks that are equal in all of that, the first stays first.
 pub fn hook_order(a: &RecordHook, b: &RecordHook) -> Ordering {
-    let by_kind = || {
-        let (left, right) = (install_rank(&a.kind), install_rank(&b.kind));
-        let by_letter = || if left == INSTALL_ORDER.len() { a.kind.cmp(&b.kind) } else { Ordering::Equal };
-        left.cmp(&right).then_with(by_letter)
-    };
-    a.weight.cmp(&b.weight).then_with(|| a.name.cmp(&b.name)).then_with(by_kind)
+    a.weight.cmp(&b.weight).then_with(|| a.name.cmp(&b.name)).then_with(|| kind_order(&a.kind, &b.kind))
+}
+
+/// Which of two kinds Helm installs first; those that it does not know go by the letter.
+///
+/// For a stable sort, as well.
+pub fn kind_order(a: &str, b: &str) -> Ordering {
+    let (left, right) = (install_rank(a), install_rank(b));
+    let by_letter = || if left == INSTALL_ORDER.len() { a.cmp(b) } else { Ordering::Equal };
+    left.cmp(&right).then_with(by_letter)
 }
 
 #[cfg(test)]

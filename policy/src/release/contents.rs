@@ -8,15 +8,13 @@ use super::Key;
 use crate::helm::manifest::{self, Document, Wanted};
 use crate::helm::order::hook_order;
 use crate::helm::record::{Record, RecordHook};
-use crate::helm::{DeletePolicies, Event, Events};
+use crate::helm::{self, DeletePolicies, Event, Events};
 use crate::object::Kind;
 use crate::references::{RefKind, possible_services, references};
 use crate::selector::{MIGRATION_LABEL, is_labelled};
 use crate::settings::Settings;
 use crate::shown::Shown;
 use crate::yaml::{self, Head};
-
-const RESOURCE_POLICY: &str = "helm.sh/resource-policy";
 
 /// A hook of the record, as Helm has parsed it.
 pub(crate) struct HookDocument<'a> {
@@ -192,7 +190,7 @@ fn read_hook<'a>(hook: &'a RecordHook, record: &Record, settings: &Settings) -> 
         events,
         weight: hook.weight,
         policies,
-        is_kept: head.annotations.get(RESOURCE_POLICY).is_some_and(|policy| policy == "keep"),
+        is_kept: helm::is_kept(&head),
         is_selected: is_part_of_the_release && is_labelled(settings, |key| head.labels.get(key).map(String::as_str)),
         is_opted_out: is_opted_out(&head),
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Output;
 use std::thread;
 
-use super::Arguments;
+use super::RenderArguments;
 use crate::cli::run::Run;
 use crate::cli::{Failure, read};
 use crate::helm::chart::{Templates, copy};
@@ -30,15 +30,20 @@ pub(super) struct Renders {
 }
 
 impl Renders {
-    pub(super) fn read(arguments: &Arguments, next: u64, run: &mut Run) -> Result<Self, Failure> {
-        match (&arguments.chart, &arguments.install, &arguments.upgrade) {
+    pub(super) fn read(
+        chart: Option<&Path>,
+        arguments: &RenderArguments,
+        next: u64,
+        run: &mut Run,
+    ) -> Result<Self, Failure> {
+        match (chart, &arguments.install, &arguments.upgrade) {
             (Some(chart), _, _) => Self::rendered(arguments, chart, next, run),
             (None, Some(install), Some(upgrade)) => Self::given(arguments, install, upgrade, run),
             (None, _, _) => Err(Failure("there is no chart to judge".to_owned())),
         }
     }
 
-    fn given(arguments: &Arguments, install: &Path, upgrade: &Path, run: &mut Run) -> Result<Self, Failure> {
+    fn given(arguments: &RenderArguments, install: &Path, upgrade: &Path, run: &mut Run) -> Result<Self, Failure> {
         let source = upgrade.display().to_string();
         let [install, upgrade] = [install, upgrade].map(|file| {
             let bytes = read(file)?;
@@ -55,7 +60,7 @@ impl Renders {
         Ok(Self { source, namespace, install: Some(install), upgrade, hook_templates, templates })
     }
 
-    fn rendered(arguments: &Arguments, chart: &Path, next: u64, run: &mut Run) -> Result<Self, Failure> {
+    fn rendered(arguments: &RenderArguments, chart: &Path, next: u64, run: &mut Run) -> Result<Self, Failure> {
         let (helm, options) = (Helm::of_the_user(), arguments.options());
         let old = arguments.against.as_deref().unwrap_or(chart);
         let old_options = arguments.old_options();
@@ -92,7 +97,7 @@ impl Renders {
     }
 }
 
-impl Arguments {
+impl RenderArguments {
     fn options(&self) -> Options {
         Options {
             release: self.release_name().to_owned(),

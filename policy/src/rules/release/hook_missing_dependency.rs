@@ -1,4 +1,4 @@
-use crate::finding::{FieldPath, Problem};
+use crate::finding::{FieldPath, Problem, needs};
 use crate::helm::{self, Event};
 use crate::references::{named_services, references};
 use crate::release::{HookDocument, Key, Live, Operation, Release};
@@ -131,8 +131,9 @@ fn comes_too_late(
     let (pre, post) = (release.operation.pre(), release.operation.post());
     let unless = if exists.is_none() { " or was created before, which could not be looked up: if not," } else { ":" };
     let message = format!(
-        "needs {key} ({field}), which this release creates only after it (template {template}){unless} as a {} hook it \
-         would wait until the timeout, and the {} would fail.",
+        "{}, which this release creates only after it (template {template}){unless} as a {} hook it would wait until \
+         the timeout, and the {} would fail.",
+        needs(key, field),
         pre.as_str(),
         release.operation.as_str()
     );

@@ -1,4 +1,4 @@
-use crate::finding::{FieldPath, Problem};
+use crate::finding::{FieldPath, Problem, needs};
 use crate::helm;
 use crate::references::references;
 use crate::release::{HookDocument, Key, Release};
@@ -101,9 +101,13 @@ fn describe(hook: &HookDocument<'_>, later: &HookDocument<'_>, field: &str) -> P
     Problem::new(
         FieldPath::annotation(helm::HOOK_WEIGHT),
         format!(
-            "needs {} ({field}), a hook that runs after it: weight {} against {}, and at equal weights Helm goes by \
-             name. It would wait until the timeout (templates {} and {}).",
-            later.key, later.weight, hook.weight, hook.template, later.template
+            "{}, a hook that runs after it: weight {} against {}, and at equal weights Helm goes by name. It would \
+             wait until the timeout (templates {} and {}).",
+            needs(&later.key, field),
+            later.weight,
+            hook.weight,
+            hook.template,
+            later.template
         ),
         format!("In {}, write {}: \"{wanted}\" for {}.", later.template, helm::HOOK_WEIGHT, later.key),
     )

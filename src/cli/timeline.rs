@@ -1,0 +1,170 @@
+//! `timeline`: what runs when, an install beside the upgrade over it, or a revision beside the one before.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use console::Term;
+use serde_json::Value;
+
+use super::chart::{self, Compared, RenderArguments};
+use super::release::{Reading, Records};
+use super::run::Run;
+use super::{Failure, JudgeArguments, Outcome, written};
+use crate::records::StoredRecord;
+use crate::report::{Judged, Summary};
+use crate::timeline::{Contents, Side, Timeline, write_html, write_human, write_json, write_svg};
+
+/// The width where nobody says another.
+const WIDTH: usize = 80;
+
+/// Shows what runs when: the hooks by weight, the resources in Helm's order, what is deleted and what flips
+///
+/// An install stands beside the upgrade over it, a stored revision beside the one that it is compared with. The findings
+/// are those of `chart` and `release`, marked where they bite. Of what happens that is shown which happens if all goes
+/// well.
+///
+/// Exit codes: 0 nothing denied, 1 something denied, 2 could not judge.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  stable-hooks timeline ./orders -f production.yaml
+  stable-hooks timeline orders -n shop -o html >orders.html")]
+pub(super) struct Arguments {
+    /// A chart (a folder or an archive); or, as `release` takes them, files with release records, `-` for standard
+    /// input, or with -n a release's name
+    #[arg(id = "chart", value_name = "CHART|FILE|NAME", required_unless_present = "install")]
+    inputs: Vec<PathBuf>,
+    /// Earlier records, only to compare with
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["install", "against", "release"])]
+    baseline: Vec<PathBuf>,
+    #[command(flatten)]
+    renders: RenderArguments,
+    #[command(flatten)]
+    judge: JudgeArguments<Format>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people, as wide as the terminal
+    #[default]
+    Human,
+    /// A picture
+    Svg,
+    /// One page that loads nothing
+    Html,
+    /// The documented format, version 1
+    Json,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let output = &arguments.judge.output;
+    let run = Run::counting(output);
+    let (timelines, run) = match arguments.inputs.as_slice() {
+        [] => of_chart(None, arguments, run)?,
+        [chart] if is_chart(chart) => of_chart(Some(chart), arguments, run)?,
+        inputs => of_records(inputs, arguments, run)?,
+    };
+    if !output.quiet {
+        let mut stdout = output.stdout();
+        written(write(&mut stdout, output.output, &timelines, run.summary(), width()).and_then(|()| stdout.flush()))?;
+    }
+    run.finish(arguments.judge.fail_on)
+}
+
+/// What `chart` would take, rather than records: those are neither folders nor archives.
+fn is_chart(path: &Path) -> bool {
+    let is_archive = path.extension().is_some_and(|extension| extension == "tgz" || extension == "gz");
+    path.is_dir() || is_archive
+}
+
+fn of_chart(chart: Option<&Path>, arguments: &Arguments, run: Run) -> Result<(Vec<Timeline>, Run), Failure> {
+    let judge = chart::judge(&arguments.judge)?;
+    let mut reading = Reading { judge: &judge, run };
+    let compared = chart::compare(chart, &arguments.renders, &mut reading)?;
+    let mut run = reading.run;
+    let Some(compared) = compared else { return Ok((Vec::new(), run)) };
+    let Compared { before, after: (record, judged) } = &compared;
+    let before = before.as_ref().map(|(record, judged)| (record, judged.as_ref()));
+    let timeline = timeline(before, (record, judged), |_| None, &judge.settings);
+    run.push(&compared.judged());
+    Ok((timeline.into_iter().collect(), run))
+}
+
+fn of_records(inputs: &[PathBuf], arguments: &Arguments, run: Run) -> Result<(Vec<Timeline>, Run), Failure> {
+    if arguments.renders.want_a_chart() {
+        return Err(Failure("these options go with a chart, and records are given: only -n and --baseline".to_owned()));
+    }
+    let judge = arguments.judge.resolve()?;
+    let mut reading = Reading { judge: &judge, run };
+    let namespace = arguments.renders.namespace.as_deref();
+    let records = reading.records_of(inputs, namespace, &arguments.baseline)?;
+    let mut run = reading.run;
+    let judged: Vec<_> = records.given.iter().map(|given| run.counted(records.judged(given, &judge))).collect();
+    if !arguments.judge.output.quiet {
+        records.remark(&judge);
+    }
+    Ok((timelines(&records, &judged, &judge.settings), run))
+}
+
+/// Each revision beside the one that it is compared with; a first one is shown beside the next.
+fn timelines(records: &Records, judged: &[Option<Judged>], settings: &Value) -> Vec<Timeline> {
+    let all = || records.given.iter().map(|given| &given.record).zip(judged);
+    let said = |record: &StoredRecord| {
+        let found = all().find(|(given, _)| std::ptr::eq(*given, record));
+        found.and_then(|(_, judged)| judged.as_ref())
+    };
+    let baselines: Vec<_> = all().map(|(record, _)| records.baseline(record)).collect();
+    let is_shown_beside = |record| baselines.iter().flatten().any(|baseline| std::ptr::eq(*baseline, record));
+    let shown = all().zip(&baselines).filter(|((record, _), baseline)| baseline.is_some() || !is_shown_beside(*record));
+    shown
+        .filter_map(|((record, judged), baseline)| {
+            // What was said about a revision with a baseline stands beside that one.
+            let before = baseline.map(|first| (first, said(first).filter(|_| records.baseline(first).is_none())));
+            timeline(before, (record, judged.as_ref()?), |record| records.baseline(record), settings)
+        })
+        .collect()
+}
+
+/// `None` where the records cannot be read, which then has been told already.
+fn timeline<'r>(
+    before: Option<(&'r StoredRecord, Option<&Judged>)>,
+    (record, judged): (&'r StoredRecord, &Judged),
+    baseline: impl Fn(&'r StoredRecord) -> Option<&'r StoredRecord>,
+    settings: &Value,
+) -> Option<Timeline> {
+    let contents = |record: &StoredRecord| Some(Contents::of(&record.decoded(settings)?, record.operation()?));
+    let after = contents(record)?;
+    let before = match before {
+        Some((record, judged)) => Some((record, contents(record)?, judged)),
+        None => None,
+    };
+    let side = Side::new(&after, before.as_ref().map(|(_, contents, _)| contents));
+    let before = before.map(|(record, before, judged)| {
+        let earlier = baseline(record).and_then(contents);
+        let findings = judged.map(Judged::findings).unwrap_or_default();
+        (Side::new(&before, earlier.as_ref()), findings.to_vec())
+    });
+    Some(Timeline::new(record.release().to_owned(), after.namespace, before, (side, judged.findings().to_vec())))
+}
+
+fn write(
+    out: &mut dyn Write,
+    format: Format,
+    timelines: &[Timeline],
+    summary: &Summary,
+    width: usize,
+) -> io::Result<()> {
+    match format {
+        Format::Human => write_human(out, timelines, width),
+        Format::Svg => write_svg(out, timelines),
+        Format::Html => write_html(out, timelines),
+        Format::Json => write_json(out, timelines, summary),
+    }
+}
+
+/// Of the terminal; lines that are much longer are hard to follow.
+fn width() -> usize {
+    let terminal = Term::stdout();
+    let columns = terminal.size_checked().filter(|_| terminal.is_term()).map(|(_, columns)| usize::from(columns));
+    columns.unwrap_or(WIDTH).clamp(60, 120)
+}

@@ -1,0 +1,250 @@
+//! What runs when in a release: one revision beside the one that it is compared with. Pure, without any reading or
+//! writing of files.
+//!
+//! ```text
+//!  record, baseline ──> contents ──> Side: phases, lanes, entries    what one operation does, in Helm's order
+//!  findings of the rules ──────────> Timeline: and where they bite
+//!                                        v
+//!                                    layout: rows, crossings, needs  the same for the terminal and the picture
+//!                                        v
+//!                                    human   picture (svg, html)     json (of the timeline itself)
+//! ```
+
+mod contents;
+mod human;
+mod json;
+mod layout;
+mod page;
+mod picture;
+mod side;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use serde::Serialize;
+use stable_hooks_policy::Operation;
+use stable_hooks_policy::finding::needs;
+use stable_hooks_policy::shown::Shown;
+
+use crate::report::{Finding, Level, ObjectRef};
+pub(crate) use contents::Contents;
+pub(crate) use human::write_human;
+pub(crate) use json::write_json;
+pub(crate) use page::{write_html, write_svg};
+
+/// A revision, beside the one before it.
+pub(crate) struct Timeline {
+    pub(crate) release: String,
+    pub(crate) namespace: String,
+    /// `None` where there is nothing to compare with.
+    pub(crate) before: Option<Side>,
+    pub(crate) after: Side,
+    /// Of both sides, each once. Entries name them by their place, from 1.
+    pub(crate) findings: Vec<Finding>,
+    /// What could not be judged.
+    pub(crate) notes: Vec<String>,
+}
+
+/// One revision: what Helm does to bring it about, if all goes well.
+pub(crate) struct Side {
+    pub(crate) operation: Operation,
+    pub(crate) revision: u64,
+    /// Those in which something happens, in time.
+    pub(crate) phases: Vec<Phase>,
+    pub(crate) needs: Vec<Need>,
+}
+
+pub(crate) struct Phase {
+    pub(crate) stage: Stage,
+    pub(crate) lanes: Vec<Lane>,
+}
+
+/// When in an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Stage {
+    PreHooks,
+    /// By hook-succeeded, when all hooks of the event have run.
+    PreHooksDeleted,
+    Resources,
+    /// What was in the manifest before and is not any more.
+    Pruned,
+    PostHooks,
+    PostHooksDeleted,
+}
+
+/// What Helm handles together.
+pub(crate) struct Lane {
+    pub(crate) of: LaneOf,
+    /// In Helm's order.
+    pub(crate) entries: Vec<Entry>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum LaneOf {
+    /// Hooks run by weight.
+    Weight(i64),
+    /// Resources are created and deleted kind by kind.
+    Kind(String),
+}
+
+/// One thing that happens to one object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Entry {
+    pub(crate) object: ObjectRef,
+    /// From the chart's name on; empty where it is not said.
+    pub(crate) template: String,
+    /// What Helm deletes so that it can happen, or by it.
+    pub(crate) deletes: Option<Deleted>,
+    /// The numbers of the findings that bite here.
+    pub(crate) findings: Vec<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Deleted {
+    /// before-hook-creation: what the hook left when it ran before.
+    LastRun,
+    /// before-hook-creation, but what lies there is the release's own.
+    Resource,
+    /// It is pruned, though a hook of this very operation has just made it.
+    MadeByHook,
+}
+
+/// An object that a hook needs before it can start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Need {
+    pub(crate) hook: ObjectRef,
+    pub(crate) object: ObjectRef,
+    /// Of the hook.
+    pub(crate) field: String,
+    /// The object comes too late: a finding says so.
+    pub(crate) late: bool,
+}
+
+impl Timeline {
+    /// Puts the findings of each side where they bite.
+    pub(crate) fn new(
+        release: String,
+        namespace: String,
+        before: Option<(Side, Vec<Finding>)>,
+        after: (Side, Vec<Finding>),
+    ) -> Self {
+        let (mut findings, mut notes) = (Vec::new(), Vec::new());
+        let mut marked = |(mut side, found): (Side, Vec<Finding>)| {
+            for finding in found {
+                if finding.rule.is_empty() {
+                    if !notes.contains(&finding.message) {
+                        notes.push(finding.message);
+                    }
+                    continue;
+                }
+                let known = findings.iter().position(|known| *known == finding);
+                side.mark(known.unwrap_or(findings.len()) + 1, &finding);
+                if known.is_none() {
+                    findings.push(finding);
+                }
+            }
+            side
+        };
+        let (before, after) = (before.map(&mut marked), marked(after));
+        Self { release, namespace, before, after, findings, notes }
+    }
+
+    /// What is shown, in words.
+    pub(crate) fn title(&self) -> String {
+        let side = |side: &Side| format!("{} (revision {})", side.operation.as_str(), side.revision);
+        let before = self.before.as_ref().map(|before| format!("{}, then ", side(before))).unwrap_or_default();
+        format!("{} in {}: {before}{}", Shown(&self.release), Shown(&self.namespace), side(&self.after))
+    }
+
+    /// What the sides are called: by what Helm does, if that tells them apart.
+    pub(crate) fn labels(&self) -> (Option<String>, String) {
+        let after = self.after.operation;
+        let is_clear = self.before.as_ref().is_none_or(|before| before.operation != after);
+        let label = |side: &Side| {
+            if is_clear { side.operation.as_str().to_owned() } else { format!("revision {}", side.revision) }
+        };
+        (self.before.as_ref().map(label), label(&self.after))
+    }
+
+    pub(crate) fn denied(&self, number: usize) -> bool {
+        let finding = number.checked_sub(1).and_then(|place| self.findings.get(place));
+        finding.is_some_and(|finding| finding.level == Level::Deny)
+    }
+
+    /// An object as the timeline of its release shows it: what is said of the release is not said again.
+    pub(crate) fn name(&self, object: &ObjectRef) -> String {
+        let apart = if object.namespace == self.namespace { "" } else { &object.namespace };
+        let slash = if apart.is_empty() { "" } else { "/" };
+        let name = if object.name.is_empty() { "(no name)" } else { &object.name };
+        format!("{apart}{slash}{name}")
+    }
+}
+
+impl Side {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (Stage, &Entry)> {
+        self.phases
+            .iter()
+            .flat_map(|phase| phase.lanes.iter().map(move |lane| (phase.stage, lane)))
+            .flat_map(|(stage, lane)| lane.entries.iter().map(move |entry| (stage, entry)))
+    }
+
+    fn mark(&mut self, number: usize, finding: &Finding) {
+        for need in &mut self.needs {
+            need.late |= need.hook == finding.object && finding.message.starts_with(&needs(&need.object, &need.field));
+        }
+        let is_deleted_after = |stage| matches!(stage, Stage::PreHooksDeleted | Stage::PostHooksDeleted);
+        let takes_logs = finding.rule == "hook-log-retention"
+            && self.entries().any(|(stage, entry)| is_deleted_after(stage) && entry.object == finding.object);
+        for phase in &mut self.phases {
+            let bites = match phase.stage {
+                Stage::PreHooksDeleted | Stage::PostHooksDeleted => takes_logs,
+                // Only a flip deletes what should stay.
+                Stage::Pruned => finding.rule == "release-identity-flip",
+                Stage::PreHooks | Stage::Resources | Stage::PostHooks => !takes_logs,
+            };
+            let entries = phase.lanes.iter_mut().flat_map(|lane| &mut lane.entries);
+            for entry in entries.filter(|entry| bites && entry.object == finding.object) {
+                entry.findings.push(number);
+                entry.findings.sort_unstable();
+            }
+        }
+    }
+}
+
+impl Stage {
+    pub(crate) fn is_hooks(self) -> bool {
+        matches!(self, Self::PreHooks | Self::PostHooks)
+    }
+
+    /// What happens in it, in an operation.
+    pub(crate) fn title(self, operation: Operation) -> String {
+        match self {
+            Self::PreHooks => format!("{} hooks", operation.pre().as_str()),
+            Self::PostHooks => format!("{} hooks", operation.post().as_str()),
+            Self::PreHooksDeleted | Self::PostHooksDeleted => "deleted: hook-succeeded".to_owned(),
+            Self::Resources => "resources".to_owned(),
+            Self::Pruned => "pruned: not in the manifest any more".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Deleted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::LastRun => "replaces its last run",
+            Self::Resource => "deletes the release's own object first",
+            Self::MadeByHook => "deletes what the hook has just made",
+        })
+    }
+}
+
+impl Need {
+    /// In words, for whoever sees no line.
+    pub(crate) fn text(&self, timeline: &Timeline) -> String {
+        let late = if self.late { ", which comes too late" } else { "" };
+        format!("needs {} {}{late}", self.object.kind, timeline.name(&self.object))
+    }
+}

@@ -1,0 +1,109 @@
+//! The columns of marks, and the lines between them.
+
+use anstyle::Style;
+
+use super::{CALM, DENY};
+use crate::timeline::layout::tracks::tracks;
+use crate::timeline::layout::{Crossing, Layout};
+
+/// More lines than that nobody can follow; where one is not drawn, its row still says where the object goes.
+const MOST_TRACKS: usize = 8;
+
+pub(super) struct Gutter {
+    lines: Vec<Line>,
+    /// From one column of marks to the other, the first included.
+    pub(super) width: usize,
+}
+
+struct Line {
+    from: usize,
+    to: usize,
+    column: usize,
+    style: Style,
+}
+
+impl Gutter {
+    /// Wide enough for that many characters above it; none where there is only one side.
+    pub(super) fn new(layout: &Layout<'_>, label: Option<usize>) -> Self {
+        let spans: Vec<_> = layout.crossings.iter().map(|crossing| crossing.rows).collect();
+        let tracks = tracks(&spans);
+        let used = tracks.iter().map(|track| track + 1).max().unwrap_or_default().min(MOST_TRACKS);
+        let width = label.map_or(0, |label| (2 * used + 4).max(label + 3));
+        let line = |(crossing, track): (&Crossing<'_>, usize)| {
+            let style = if crossing.is_trouble { DENY } else { Style::new() };
+            // The shortest lines are nearest to the names.
+            let column = width.checked_sub(2 * track + 3).filter(|_| track < MOST_TRACKS)?;
+            Some(Line { from: crossing.rows.0, to: crossing.rows.1, column, style })
+        };
+        Self { lines: layout.crossings.iter().zip(tracks).filter_map(line).collect(), width }
+    }
+
+    /// The marks of a row, and the lines that begin, end or pass there.
+    pub(super) fn row(&self, place: usize, marks: [Option<(Style, char)>; 2]) -> String {
+        let begins = self.lines.iter().find(|line| line.from == place);
+        let ends = self.lines.iter().find(|line| line.to == place);
+        let is_steady = marks.iter().all(Option::is_some);
+        let [before, after] = marks.map(|mark| mark.map_or_else(|| " ".to_owned(), |(style, mark)| paint(style, mark)));
+        if self.width == 0 {
+            return after;
+        }
+        let mut text = before;
+        for column in 1..self.width {
+            let turns = [begins, ends].into_iter().flatten().find(|line| line.column == column);
+            let passes = self.lines.iter().find(|line| line.column == column && line.passes(place));
+            let leaves = begins.filter(|line| column < line.column);
+            let arrives = ends.filter(|line| column > line.column);
+            let (style, character) = match (turns, passes, leaves.or(arrives)) {
+                (Some(line), ..) => (line.style, line.corner(place)),
+                (None, Some(line), Some(_)) => (line.style, '┼'),
+                (None, Some(line), None) => (line.style, '│'),
+                (None, None, Some(line)) if arrives.is_some() && column + 1 == self.width => (line.style, '▶'),
+                (None, None, Some(line)) => (line.style, '─'),
+                (None, None, None) if is_steady => (CALM, '┄'),
+                (None, None, None) => (Style::new(), ' '),
+            };
+            text.push_str(&paint(style, character));
+        }
+        text.push_str(&after);
+        text
+    }
+
+    /// The lines that run on below a row.
+    pub(super) fn below(&self, place: usize) -> String {
+        let mut text = " ".to_owned();
+        for column in 1..=self.width {
+            match self.lines.iter().find(|line| line.column == column && line.leaves_down(place)) {
+                Some(line) => text.push_str(&paint(line.style, '│')),
+                None => text.push(' '),
+            }
+        }
+        text
+    }
+}
+
+fn paint(style: Style, character: char) -> String {
+    if style == Style::new() || character == ' ' {
+        character.to_string()
+    } else {
+        format!("{style}{character}{style:#}")
+    }
+}
+
+impl Line {
+    fn passes(&self, place: usize) -> bool {
+        (self.from.min(self.to) + 1..self.from.max(self.to)).contains(&place)
+    }
+
+    fn leaves_down(&self, place: usize) -> bool {
+        (self.from.min(self.to)..self.from.max(self.to)).contains(&place)
+    }
+
+    fn corner(&self, place: usize) -> char {
+        match (place == self.from, self.from < self.to) {
+            (true, true) => '╮',
+            (true, false) => '╯',
+            (false, true) => '╰',
+            (false, false) => '╭',
+        }
+    }
+}
