@@ -44,12 +44,12 @@ enum Verb {
     Completions(completions::Arguments),
 }
 
-/// What the verbs share about how they write.
+/// What the verbs share about how they write; in which formats, each knows itself.
 #[derive(Debug, Args)]
-struct OutputArguments {
+struct OutputArguments<F: ValueEnum + Default + Send + Sync + 'static = Format> {
     /// How to write the result
-    #[arg(short, long, value_enum, default_value_t = Format::Human)]
-    output: Format,
+    #[arg(short, long, value_enum, default_value_t)]
+    output: F,
     /// When to use colour
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     color: Color,
@@ -67,7 +67,7 @@ enum Color {
 
 /// What the verbs share about who judges.
 #[derive(Debug, Args)]
-struct JudgeArguments {
+struct JudgeArguments<F: ValueEnum + Default + Send + Sync + 'static = Format> {
     /// What makes the exit code 1
     #[arg(long, value_enum, default_value_t = FailOn::Deny)]
     fail_on: FailOn,
@@ -81,7 +81,7 @@ struct JudgeArguments {
     #[arg(long, value_name = "FILE")]
     cluster: Option<PathBuf>,
     #[command(flatten)]
-    output: OutputArguments,
+    output: OutputArguments<F>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -115,7 +115,7 @@ impl From<Outcome> for ExitCode {
     }
 }
 
-impl OutputArguments {
+impl<F: ValueEnum + Default + Send + Sync> OutputArguments<F> {
     /// Standard output, coloured as the user and the terminal want it.
     fn stdout(&self) -> BufWriter<AutoStream<io::StdoutLock<'static>>> {
         let choice = match self.color {
@@ -127,7 +127,7 @@ impl OutputArguments {
     }
 }
 
-impl JudgeArguments {
+impl<F: ValueEnum + Default + Send + Sync> JudgeArguments<F> {
     fn resolve(&self) -> Result<Judge, Failure> {
         let settings = self.settings.as_ref().map(|path| read_settings(path)).transpose()?.unwrap_or_else(|| json!({}));
         let cluster = Arc::new(match &self.cluster {

@@ -22,9 +22,10 @@ use stable_hooks_policy::wire::{BASELINE_ANNOTATION, FINDINGS_ANNOTATION, compar
 use crate::engine::Answer;
 
 /// How a run is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For people, 80 columns wide
+    #[default]
     Human,
     /// The documented format, version 1
     Json,
