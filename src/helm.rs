@@ -3,6 +3,7 @@
 pub mod chart;
 pub mod folder;
 pub mod line;
+pub mod said;
 
 use std::ffi::OsString;
 use std::io;
