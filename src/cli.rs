@@ -4,6 +4,7 @@ mod chart;
 mod completions;
 mod explain;
 mod fix;
+mod forecast;
 mod progress;
 mod release;
 mod review;
@@ -39,6 +40,7 @@ enum Verb {
     Review(review::Arguments),
     Chart(Box<chart::Arguments>),
     Release(release::Arguments),
+    Forecast(forecast::Arguments),
     Fix(fix::Arguments),
     Explain(explain::Arguments),
     Completions(completions::Arguments),
@@ -195,6 +197,7 @@ pub fn main() -> ExitCode {
         Verb::Review(arguments) => review::run(&arguments),
         Verb::Chart(arguments) => chart::run(&arguments),
         Verb::Release(arguments) => release::run(&arguments),
+        Verb::Forecast(arguments) => forecast::run(&arguments),
         Verb::Fix(arguments) => fix::run(&arguments),
         Verb::Explain(arguments) => explain::run(&arguments),
         Verb::Completions(arguments) => completions::run(&arguments, &mut Cli::command()),

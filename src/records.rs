@@ -125,6 +125,12 @@ impl StoredRecord {
         self.kind
     }
 
+    /// Of the release.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.release
+    }
+
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version
