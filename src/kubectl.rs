@@ -31,6 +31,15 @@ pub struct Capabilities {
     pub api_versions: Vec<String>,
 }
 
+/// Whether it can be run at all.
+///
+/// # Errors
+///
+/// In words, when it cannot.
+pub fn check() -> Result<(), String> {
+    kubectl(&["version", "--client"]).stderr(Stdio::null()).output().map(drop).map_err(|error| unable(&error))
+}
+
 /// The records of a release, wherever Helm keeps them. `kubectl` tells on its own what went wrong.
 #[must_use]
 pub fn records(name: &str, namespace: &str) -> Listing {

@@ -67,6 +67,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         HelmError::Missing => Failure("there is no `helm` on the PATH, which renders the stored charts".to_owned()),
         error => Failure(error.to_string()),
     })?;
+    kubectl::check().map_err(Failure)?;
     let (releases, mut is_complete) = arguments.releases()?;
     let charts: BTreeMap<_, _> = arguments.chart.iter().cloned().collect();
     for name in charts.keys().filter(|name| !releases.iter().any(|release| release.name == **name)) {
@@ -129,11 +130,15 @@ impl Arguments {
                 let without = if is_empty { "nothing can be foretold" } else { "some releases can be missing" };
                 let hint = match scope {
                     Scope::AllNamespaces => {
-                        "; with -n NS the right to list Secrets and ConfigMaps of one namespace is enough"
+                        "with -n NS the right to list Secrets and ConfigMaps of one namespace is enough"
                     }
-                    Scope::Namespace(_) => "; it takes the right to list and get its Secrets and ConfigMaps",
+                    Scope::Namespace(_) => "it takes the right to list its Secrets and ConfigMaps",
                 };
-                complain(&format!("{without}, for not all records could be listed{hint}"));
+                let reason = format!("{without}, for not all records could be listed; {hint}");
+                if is_empty {
+                    return Err(Failure(reason));
+                }
+                complain(&reason);
                 Ok((found, false))
             }
         }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use json_patch::merge;
 use serde_json::{Value, json};
 use stable_hooks_policy::shown::Shown;
 
@@ -97,7 +98,7 @@ impl Next {
         });
         self.folder.change(|_| drop(own));
         let (render, templates) = rendered?;
-        self.rendered(release, baseline, stored, render, templates)
+        Rendered::new(release, baseline, stored, render, templates)
     }
 
     fn options(&self, release: &Installed, stored: &StoredRelease, written: &Written) -> Options {
@@ -112,15 +113,31 @@ impl Next {
         }
     }
 
+    fn does_not_render(&self, error: HelmError, stored: &StoredRelease, templates: &Templates) -> Trouble {
+        let reason = match error {
+            HelmError::Failed { said, status } => {
+                let texts = stored.texts();
+                let version = self.capabilities.as_ref().map(|capabilities| capabilities.kube_version.as_str());
+                let of_templates = templates.iter().flat_map(|(path, source)| [path.as_str(), source]);
+                let texts: Vec<_> = texts.iter().map(String::as_str).chain(version).chain(of_templates).collect();
+                let said = without_values(&String::from_utf8_lossy(&said), &texts, stored.values());
+                format!("helm could not render it ({status}): {said}")
+            }
+            error => error.to_string(),
+        };
+        Trouble { what: "its chart does not render", reason }
+    }
+}
+
+impl Rendered {
     /// The record that Helm would store of it.
-    fn rendered(
-        &self,
+    fn new(
         release: &Installed,
         baseline: StoredRecord,
         stored: &StoredRelease,
         render: Render,
         templates: Templates,
-    ) -> Result<Rendered, Trouble> {
+    ) -> Result<Self, Trouble> {
         let trouble = |reason| Trouble { what: "its chart does not render", reason };
         if let Some(error) = render.broken.first() {
             return Err(trouble(format!("line {} of what helm rendered: {}", error.line, error.reason)));
@@ -138,31 +155,14 @@ impl Next {
         };
         let mut record = revision.record();
         // An upgrade writes its objects as the revision before it, unless it is told otherwise.
-        record["apply_method"] = json!(stored.apply_method);
+        merge(&mut record, &json!({"apply_method": stored.apply_method}));
         let mut object = revision.stored(release.kind, &record);
-        object["metadata"]["namespace"] = json!(release.namespace);
+        merge(&mut object, &json!({"metadata": {"namespace": release.namespace}}));
         let record = StoredRecord::read(object, &json!({"releases": {"limits": {"inflatedBytes": u32::MAX}}}));
         let record = record.map_err(|error| trouble(error.to_string()))?;
-        Ok(Rendered { record, baseline, namespace, render, templates })
+        Ok(Self { record, baseline, namespace, render, templates })
     }
 
-    fn does_not_render(&self, error: HelmError, stored: &StoredRelease, templates: &Templates) -> Trouble {
-        let reason = match error {
-            HelmError::Failed { said, .. } => {
-                let texts = stored.texts();
-                let version = self.capabilities.as_ref().map(|capabilities| capabilities.kube_version.as_str());
-                let of_templates = templates.iter().flat_map(|(path, source)| [path.as_str(), source]);
-                let texts: Vec<_> = texts.iter().map(String::as_str).chain(version).chain(of_templates).collect();
-                let said = without_values(&String::from_utf8_lossy(&said), &texts, stored.values());
-                format!("helm: {said}")
-            }
-            error => error.to_string(),
-        };
-        Trouble { what: "its chart does not render", reason }
-    }
-}
-
-impl Rendered {
     /// Where in the chart an object's field comes from, as Helm calls it.
     pub(super) fn template(&self, object: &ObjectRef, path: &str) -> Option<Place> {
         let document = self.render.documents.iter().find(|document| is_of(document, object, &self.namespace))?;
@@ -204,14 +204,10 @@ fn files(
         write(&path, values.as_bytes()).map(|()| path)
     });
     let values = values.transpose().map_err(|error| cannot_write(&error))?;
-    let chart = match given {
-        Some(chart) => chart.clone(),
-        None => {
-            let chart = folder.join("stored");
-            stored.write_chart(&chart).map_err(|error| cannot_write(&error))?;
-            chart
-        }
-    };
+    let chart = given.cloned().unwrap_or_else(|| folder.join("stored"));
+    if given.is_none() {
+        stored.write_chart(&chart).map_err(|error| cannot_write(&error))?;
+    }
     let into = folder.join("next");
     let copied = fs::create_dir(&into).and_then(|()| copy(&chart, release.next, &into));
     let (chart, templates) = copied.map_err(|error| match given {

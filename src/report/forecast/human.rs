@@ -45,17 +45,15 @@ fn cells(forecast: &Forecast) -> [String; 5] {
 
 /// The first column in colour; nothing behind the last.
 fn write_row(out: &mut dyn Write, cells: &[String], widths: &[usize], style: Style) -> io::Result<()> {
-    let mut line = String::new();
-    for (at, (cell, width)) in cells.iter().zip(widths).enumerate() {
-        let padding = " ".repeat(width.saturating_sub(display_width(cell)) + 2);
-        if at == 0 {
-            line.push_str(&format!("{style}{cell}{style:#}{padding}"));
-        } else {
-            line.push_str(cell);
-            line.push_str(&padding);
-        }
-    }
-    writeln!(out, "{}", line.trim_end())
+    let padded = |(cell, width): (&String, &usize)| {
+        let padding = " ".repeat(width.saturating_sub(display_width(cell)));
+        format!("{cell}{padding}")
+    };
+    let line = cells.iter().zip(widths).map(padded).collect::<Vec<_>>().join("  ");
+    // The words of an outlook are as long as they are wide.
+    let first = widths.first().copied().unwrap_or_default();
+    let (outlook, rest) = line.split_at_checked(first).unwrap_or((&line, ""));
+    writeln!(out, "{style}{outlook}{style:#}{}", rest.trim_end())
 }
 
 fn write_forecast(out: &mut dyn Write, forecast: &Forecast) -> io::Result<()> {
