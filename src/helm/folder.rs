@@ -23,7 +23,7 @@ impl Folder {
     pub fn new() -> io::Result<Self> {
         remove_on_signal()?;
         let mut held = held();
-        let folder = held.insert(tempfile::Builder::new().prefix("stable-hooks-").tempdir()?);
+        let folder = held.insert(private()?);
         Ok(Self(folder.path().to_owned()))
     }
 
@@ -49,6 +49,15 @@ impl Drop for Folder {
     fn drop(&mut self) {
         *held() = None;
     }
+}
+
+/// For nobody but the owner: left alone, the umask would let others in.
+fn private() -> io::Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("stable-hooks-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder.tempdir()
 }
 
 fn held() -> RwLockWriteGuard<'static, Option<TempDir>> {

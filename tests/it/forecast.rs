@@ -89,7 +89,7 @@ fn forecast_tells_the_worst_first_with_reason_and_remedy() {
             (&flip["rule"], &flip["level"], &flip["object"]),
             (&json!("release-identity-flip"), &json!("deny"), &object)
         );
-        assert_eq!(flip["template"], json!({"file": "shop/templates/job.yaml", "line": 7}));
+        assert_eq!(flip["template"], json!({"file": "shop/templates/job.yaml", "line": 8}));
         assert_eq!(
             (&report["releases"][0]["revision"], &report["releases"][0]["chart"]),
             (&json!(2), &json!("shop-0.1.0"))
