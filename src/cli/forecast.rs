@@ -145,10 +145,10 @@ impl Arguments {
     }
 }
 
-/// Renders the releases side by side; each is judged here as soon as it is rendered.
+/// Side by side; most of the time is `helm`'s and `kubectl`'s.
 fn forecasts(releases: &[Installed], next: &Next, teller: &Teller<'_>) -> Vec<Forecast> {
     let waiting = Mutex::new(releases.iter());
-    let (sender, receiver) = mpsc::sync_channel(1);
+    let (sender, receiver) = mpsc::channel();
     // The results come at the end, so that the bar disturbs none.
     let mut progress = Progress::new(false);
     progress.releases(u64::try_from(releases.len()).unwrap_or(u64::MAX));
@@ -158,18 +158,14 @@ fn forecasts(releases: &[Installed], next: &Next, teller: &Teller<'_>) -> Vec<Fo
             scope.spawn(move || {
                 let take = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
                 while let Some(release) = take() {
-                    if sender.send((release, next.of(release))).is_err() {
-                        break;
-                    }
+                    // Who receives lives as long as this does.
+                    let _ = sender.send(teller.forecast(release, next.of(release)));
                 }
             });
         }
         drop(sender);
-        let forecasts = receiver.into_iter().zip(1..).map(|((release, upgrade), count)| {
-            progress.advance_to(count);
-            teller.forecast(release, upgrade)
-        });
-        forecasts.collect()
+        let found = receiver.into_iter().zip(1..).inspect(|(_, count)| progress.advance_to(*count));
+        found.map(|(forecast, _)| forecast).collect()
     });
     progress.finish();
     found

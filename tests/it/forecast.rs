@@ -475,7 +475,7 @@ fn forecast_a_thousand_releases_take_their_time_once() {
     let report = report(&output);
     assert_eq!((code(&output), &report["summary"]["releases"]), (1, &json!(1000)), "{}", stderr(&output));
     assert_eq!(report["summary"]["flips"], json!(50), "{}", report["summary"]);
-    assert!(took < Duration::from_secs(120), "{took:?}");
+    assert!(took < Duration::from_mins(2), "{took:?}");
     assert_eq!(fs::read_dir(cluster.temporary()).unwrap().count(), 0);
 }
 
