@@ -4,6 +4,7 @@ mod chart;
 mod completions;
 mod explain;
 mod fix;
+mod forecast;
 mod progress;
 mod release;
 mod review;
@@ -41,6 +42,7 @@ enum Verb {
     Chart(Box<chart::Arguments>),
     Release(release::Arguments),
     Timeline(Box<timeline::Arguments>),
+    Forecast(forecast::Arguments),
     Fix(fix::Arguments),
     Explain(explain::Arguments),
     Completions(completions::Arguments),
@@ -205,6 +207,7 @@ pub fn main() -> ExitCode {
         Verb::Chart(arguments) => chart::run(&arguments),
         Verb::Release(arguments) => release::run(&arguments),
         Verb::Timeline(arguments) => timeline::run(&arguments),
+        Verb::Forecast(arguments) => forecast::run(&arguments),
         Verb::Fix(arguments) => fix::run(&arguments),
         Verb::Explain(arguments) => explain::run(&arguments),
         Verb::Completions(arguments) => completions::run(&arguments, &mut Cli::command()),

@@ -3,6 +3,7 @@
 pub mod chart;
 pub mod folder;
 pub mod line;
+pub mod said;
 
 use std::ffi::OsString;
 use std::io;
@@ -73,6 +74,15 @@ impl Helm {
         self.template(chart, options, &["--is-upgrade"])
     }
 
+    /// Whether it can be run at all.
+    ///
+    /// # Errors
+    ///
+    /// When it is not there, or too old.
+    pub fn check(&self) -> Result<(), HelmError> {
+        if self.is_helm_2()? { Err(HelmError::Helm2) } else { Ok(()) }
+    }
+
     fn template(&self, chart: &Path, options: &Options, mode: &[&str]) -> Result<Output, HelmError> {
         let mut helm = Command::new(&self.0);
         helm.arg("template").arg(&options.release).arg(chart).args(["--namespace", &options.namespace]).args(mode);
@@ -83,23 +93,25 @@ impl Helm {
         helm.args(options.kube_version.iter().flat_map(|version| ["--kube-version", version]));
         helm.args(options.api_versions.iter().flat_map(|version| ["--api-versions", version]));
         helm.args(&options.more);
-        let output = helm.stdin(Stdio::null()).output().map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => HelmError::Missing,
-            _ => HelmError::Run(error),
-        })?;
+        let output = helm.stdin(Stdio::null()).output().map_err(HelmError::of_run)?;
         if output.status.success() {
             return Ok(output);
         }
         // Asked only now: it costs as much as a small render.
-        if self.is_helm_2() {
-            return Err(HelmError::Helm2);
-        }
+        self.check()?;
         Err(HelmError::Failed { status: output.status, said: output.stderr })
     }
 
     /// Helm 2 asks a server for its version unless it is told not to; Helm 4 does not know that flag any more.
-    fn is_helm_2(&self) -> bool {
+    fn is_helm_2(&self) -> Result<bool, HelmError> {
         let version = Command::new(&self.0).args(["version", "--client", "--short"]).stdin(Stdio::null()).output();
-        version.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("v2."))
+        let version = version.map_err(HelmError::of_run)?;
+        Ok(String::from_utf8_lossy(&version.stdout).contains("v2."))
+    }
+}
+
+impl HelmError {
+    fn of_run(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::NotFound { Self::Missing } else { Self::Run(error) }
     }
 }

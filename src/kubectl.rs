@@ -1,7 +1,11 @@
-//! The user's own `kubectl`, which reads the records of a release.
+//! The user's own `kubectl`, which reads the records of releases.
 
-use std::io::ErrorKind;
-use std::process::{Command, Stdio};
+use std::collections::BTreeSet;
+use std::io::{self, ErrorKind};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use stable_hooks_policy::shown::Visible;
 
 /// What `kubectl` printed, and in words why that is not all.
 #[derive(Debug, Default)]
@@ -12,31 +16,145 @@ pub struct Listing {
     pub failure: Option<String>,
 }
 
+/// Where records are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope<'a> {
+    Namespace(&'a str),
+    AllNamespaces,
+}
+
+/// What a chart may ask about the cluster without a look at its objects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capabilities {
+    pub kube_version: String,
+    /// `batch/v1`, and `batch/v1/Job`.
+    pub api_versions: Vec<String>,
+}
+
+/// Whether it can be run at all.
+///
+/// # Errors
+///
+/// In words, when it cannot.
+pub fn check() -> Result<(), String> {
+    kubectl(&["version", "--client"]).stderr(Stdio::null()).output().map(drop).map_err(|error| unable(&error))
+}
+
 /// The records of a release, wherever Helm keeps them. `kubectl` tells on its own what went wrong.
 #[must_use]
 pub fn records(name: &str, namespace: &str) -> Listing {
     let selector = format!("owner=helm,name={name}");
     let command = format!("kubectl get -n {namespace} -l {selector}");
+    let arguments = ["get", "secrets,configmaps", "-n", namespace, "-l", &selector, "-o", "json"];
+    listing(command, &arguments, &format!("read the records of `{name}`"))
+}
+
+/// A table of records of that kind: first the namespace, where that is not given, then the name, at the end the status. The
+/// API server makes it, so that no record's data comes along.
+#[must_use]
+pub fn table(kind: &str, name: Option<&str>, scope: Scope<'_>) -> Listing {
+    let kinds = format!("{}s", kind.to_lowercase());
+    let selector = name.map_or_else(|| "owner=helm".to_owned(), |name| format!("owner=helm,name={name}"));
+    let (place, shown) = match scope {
+        Scope::Namespace(namespace) => (vec!["-n", namespace], format!("-n {namespace}")),
+        Scope::AllNamespaces => (vec!["-A"], "-A".to_owned()),
+    };
+    let mut arguments = vec!["get", &kinds];
+    arguments.extend(&place);
+    arguments.extend(["-l", &selector, "-L", "status", "--no-headers", "--ignore-not-found"]);
+    if kind == "Secret" {
+        arguments.extend(["--field-selector", "type=helm.sh/release.v1"]);
+    }
+    listing(format!("kubectl get {kinds} {shown} -l {selector}"), &arguments, &format!("list {kinds}"))
+}
+
+/// One record, as JSON.
+///
+/// # Errors
+///
+/// In words, when it cannot be read.
+pub fn record(kind: &str, namespace: &str, name: &str) -> Result<Vec<u8>, String> {
+    let output = kubectl(&["get", &kind.to_lowercase(), name, "-n", namespace, "-o", "json"])
+        .stderr(Stdio::piped())
+        .output()
+        .map_err(|error| unable(&error))?;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.lines().last().filter(|line| !line.is_empty());
+    Err(said.map_or_else(|| format!("kubectl: {}", output.status), |said| format!("kubectl: {}", Visible(said))))
+}
+
+/// The namespace of the user's context.
+#[must_use]
+pub fn namespace() -> Option<String> {
+    let namespace = printed(&["config", "view", "--minify", "-o", "jsonpath={..namespace}"]);
+    Some(namespace).filter(|namespace| !namespace.is_empty())
+}
+
+/// `None` where the cluster does not say its version.
+#[must_use]
+pub fn capabilities() -> Option<Capabilities> {
+    let version: Value = serde_json::from_str(&printed(&["version", "-o", "json"])).ok()?;
+    let kube_version = version.pointer("/serverVersion/gitVersion")?.as_str()?.to_owned();
+    // Where an aggregated API is down, these two still print the others.
+    let (versions, kinds) = (printed(&["api-versions"]), printed(&["api-resources", "--no-headers"]));
+    let all = versions.lines().map(str::to_owned).chain(kinds.lines().filter_map(kind_of));
+    let api_versions: BTreeSet<_> = all.collect();
+    Some(Capabilities { kube_version, api_versions: api_versions.into_iter().collect() })
+}
+
+/// `jobs  batch/v1  true  Job`, where a second column with short names can be.
+fn kind_of(line: &str) -> Option<String> {
+    let mut columns = line.split_whitespace().rev();
+    let (kind, _, version) = (columns.next()?, columns.next()?, columns.next()?);
+    Some(format!("{version}/{kind}"))
+}
+
+fn printed(arguments: &[&str]) -> String {
+    let output = kubectl(arguments).stderr(Stdio::null()).output();
+    output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
+}
+
+fn listing(command: String, arguments: &[&str], what: &str) -> Listing {
+    match kubectl(arguments).output() {
+        Ok(Output { status, stdout: printed, .. }) => {
+            // It prints what it may read before it fails about the rest.
+            let failure = (!status.success()).then(|| format!("kubectl could not {what}: {status}"));
+            Listing { command, printed, failure }
+        }
+        Err(error) => Listing { command, printed: Vec::new(), failure: Some(unable(&error)) },
+    }
+}
+
+fn kubectl(arguments: &[&str]) -> Command {
     let mut kubectl = Command::new("kubectl");
-    kubectl.args(["get", "secrets,configmaps", "-n", namespace, "-l", &selector, "-o", "json"]);
+    kubectl.args(arguments).stdin(Stdio::inherit()).stderr(Stdio::inherit());
     // Inside of Helm's plugin the context is Helm's to choose.
     if let Some(context) = std::env::var_os("HELM_KUBECONTEXT").filter(|context| !context.is_empty()) {
         kubectl.arg("--context").arg(context);
     }
-    let failed = |reason| Listing { command: command.clone(), printed: Vec::new(), failure: Some(reason) };
-    let output = match kubectl.stderr(Stdio::inherit()).stdin(Stdio::inherit()).output() {
-        Ok(output) => output,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            return failed(
-                "there is no `kubectl` on the PATH, which reads a release by its name; its records can also be given \
-                 as files to `stable-hooks release`"
-                    .to_owned(),
-            );
-        }
-        Err(error) => return failed(format!("cannot run kubectl: {error}")),
-    };
-    // It prints what it may read before it fails about the rest.
-    let failure = (!output.status.success())
-        .then(|| format!("kubectl could not read the records of `{name}`: {}", output.status));
-    Listing { command, printed: output.stdout, failure }
+    kubectl
+}
+
+fn unable(error: &io::Error) -> String {
+    if error.kind() == ErrorKind::NotFound {
+        return "there is no `kubectl` on the PATH, which reads a release by its name; its records can also be given as \
+                files to `stable-hooks release`"
+            .to_owned();
+    }
+    format!("cannot run kubectl: {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kind_of;
+
+    #[test]
+    fn a_kind_is_read_with_and_without_short_names() {
+        assert_eq!(kind_of("bindings                 v1         true   Binding").as_deref(), Some("v1/Binding"));
+        assert_eq!(kind_of("cronjobs   cj,cron   batch/v1   true   CronJob").as_deref(), Some("batch/v1/CronJob"));
+        assert_eq!(kind_of(""), None);
+    }
 }

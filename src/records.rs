@@ -1,5 +1,7 @@
 //! Helm's release records as they are stored, each judged as at the moment when Helm began to write it.
 
+pub mod chart;
+pub mod installed;
 mod templates;
 
 use std::cmp::Reverse;
@@ -44,6 +46,8 @@ pub enum RecordError {
     Decode(#[from] DecodeError),
     #[error("data.release has no name or no version")]
     Nameless,
+    #[error("the chart in data.release is none that Helm would have written")]
+    Chart,
 }
 
 /// The object that an `AdmissionRequest` would create or a file holds, if it is meant to be a release record.

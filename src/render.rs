@@ -236,7 +236,13 @@ impl Revision<'_> {
     /// The Secret or `ConfigMap` in which Helm stores a record. Where Helm writes gzip, it also reads plain JSON.
     #[must_use]
     pub fn stored_as(&self, kind: &str) -> Value {
-        let once = STANDARD.encode(self.record().to_string());
+        self.stored(kind, &self.record())
+    }
+
+    /// The same around its JSON.
+    #[must_use]
+    pub fn stored(&self, kind: &str, record: &Value) -> Value {
+        let once = STANDARD.encode(record.to_string());
         if kind == "Secret" { self.secret_with(&STANDARD.encode(once)) } else { self.object(kind, &once) }
     }
 

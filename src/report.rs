@@ -1,5 +1,6 @@
 //! What was judged, and how it is written: one result after the other, so that a long run needs no memory for them.
 
+pub(crate) mod forecast;
 mod github;
 mod human;
 mod json;

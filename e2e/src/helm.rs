@@ -154,6 +154,11 @@ impl Helm {
         run(command, &format!("helm {}", arguments.join(" ")))
     }
 
+    /// The folder with the program, which is called `helm`.
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.program.parent().map(Path::to_owned).unwrap_or_default()
+    }
+
     /// A program in Helm's environment; nothing of the caller's gets in.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = mortal(program);

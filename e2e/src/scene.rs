@@ -100,6 +100,17 @@ impl<'world> Scene<'world> {
         Run { command: run.command.replace(&*path, chart), ..run }
     }
 
+    /// Runs the command line with this Helm and kubectl on the PATH.
+    #[must_use]
+    pub fn stable_hooks(&self, arguments: &[&str]) -> Run {
+        let mut command = self.helm.command(Path::new("stable-hooks"));
+        let tools = [self.helm.folder(), self.world.tools.kubernetes.clone()];
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::env::join_paths(tools.into_iter().chain(std::env::split_paths(&path))).expect("a PATH");
+        command.args(arguments).env("PATH", path);
+        run(command, &format!("stable-hooks {}", arguments.join(" ")))
+    }
+
     /// Runs kubectl in the namespace.
     #[must_use]
     pub fn kubectl(&self, arguments: &[&str]) -> Run {

@@ -1,6 +1,6 @@
 //! `chart`: what the release rules say to a chart, rendered as an install and as the upgrade over it.
 
-mod renders;
+pub(super) mod renders;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -153,7 +153,7 @@ impl RenderArguments {
 }
 
 /// The settings over those for a chart.
-fn with_defaults(settings: &Value) -> Value {
+pub(super) fn with_defaults(settings: &Value) -> Value {
     let limits = json!({"lookups": u32::MAX, "documents": u32::MAX, "inflatedBytes": u32::MAX});
     let mut merged = json!({"releases": {"scope": "all", "limits": limits}});
     json_patch::merge(&mut merged, settings);

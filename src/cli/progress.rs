@@ -13,27 +13,38 @@ pub(super) struct Progress {
     /// On results that run over the same terminal a bar would only flicker.
     is_wanted: bool,
     total: Option<u64>,
+    template: &'static str,
     bar: Option<ProgressBar>,
 }
 
 impl Progress {
     pub(super) fn new(results_are_shown: bool) -> Self {
         let is_wanted = io::stderr().is_terminal() && !(results_are_shown && io::stdout().is_terminal());
-        Self { begun: Instant::now(), is_wanted, total: None, bar: None }
+        Self { begun: Instant::now(), is_wanted, total: None, template: "", bar: None }
     }
 
     /// Begins with a file of that many bytes, if that is known.
     pub(super) fn file(&mut self, length: Option<u64>) {
-        self.finish();
-        self.total = length;
+        let known = "{bar:40} {bytes}/{total_bytes} {eta}";
+        self.begin(length, if length.is_some() { known } else { "{spinner} {bytes} {bytes_per_sec}" });
     }
 
-    pub(super) fn advance_to(&mut self, bytes: u64) {
+    /// Begins with that many releases.
+    pub(super) fn releases(&mut self, count: u64) {
+        self.begin(Some(count), "{bar:40} {pos}/{len} releases {eta}");
+    }
+
+    fn begin(&mut self, total: Option<u64>, template: &'static str) {
+        self.finish();
+        (self.total, self.template) = (total, template);
+    }
+
+    pub(super) fn advance_to(&mut self, position: u64) {
         if !self.is_wanted || self.begun.elapsed() < PATIENCE {
             return;
         }
-        let total = self.total;
-        self.bar.get_or_insert_with(|| bar(total)).set_position(bytes);
+        let (total, template) = (self.total, self.template);
+        self.bar.get_or_insert_with(|| bar(total, template)).set_position(position);
     }
 
     /// Writes to standard error without mixing with the bar.
@@ -51,9 +62,7 @@ impl Progress {
     }
 }
 
-fn bar(total: Option<u64>) -> ProgressBar {
-    let template =
-        if total.is_some() { "{bar:40} {bytes}/{total_bytes} {eta}" } else { "{spinner} {bytes} {bytes_per_sec}" };
+fn bar(total: Option<u64>, template: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr()).with_style(style)
 }

@@ -2,40 +2,46 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
 use tempfile::TempDir;
 
-/// At most one, so that a signal finds it.
-static FOLDER: Mutex<Option<TempDir>> = Mutex::new(None);
+/// At most one, so that a signal finds it. Who changes what is in it reads the lock: a signal waits for that, or it would
+/// remove half of it.
+static FOLDER: RwLock<Option<TempDir>> = RwLock::new(None);
 
 /// The folder, as long as this lives.
 #[derive(Debug)]
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// Makes the folder and fills it; a signal waits until that is done, or it would remove half of it.
+    /// Makes the folder.
+    ///
+    /// # Errors
+    ///
+    /// When there can be no such folder.
+    pub fn new() -> io::Result<Self> {
+        remove_on_signal()?;
+        let mut held = held();
+        let folder = held.insert(private()?);
+        Ok(Self(folder.path().to_owned()))
+    }
+
+    /// Makes the folder and fills it.
     ///
     /// # Errors
     ///
     /// When there can be no such folder, or it cannot be filled.
     pub fn filled<T>(fill: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<(Self, T)> {
-        remove_on_signal()?;
-        let mut held = held();
-        let folder = held.insert(tempfile::Builder::new().prefix("stable-hooks-").tempdir()?);
-        let path = folder.path().to_owned();
-        match fill(&path) {
-            Ok(content) => Ok((Self(path), content)),
-            Err(error) => {
-                *held = None;
-                Err(error)
-            }
-        }
+        let folder = Self::new()?;
+        let content = folder.change(fill)?;
+        Ok((folder, content))
     }
 
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.0
+    /// Changes what is in it; several threads may do so at once.
+    pub fn change<T>(&self, change: impl FnOnce(&Path) -> T) -> T {
+        let _held = FOLDER.read().unwrap_or_else(PoisonError::into_inner);
+        change(&self.0)
     }
 }
 
@@ -45,8 +51,17 @@ impl Drop for Folder {
     }
 }
 
-fn held() -> MutexGuard<'static, Option<TempDir>> {
-    FOLDER.lock().unwrap_or_else(PoisonError::into_inner)
+/// For nobody but the owner: left alone, the umask would let others in.
+fn private() -> io::Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("stable-hooks-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder.tempdir()
+}
+
+fn held() -> RwLockWriteGuard<'static, Option<TempDir>> {
+    FOLDER.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Ends the program as the signal would have.

@@ -38,13 +38,18 @@ fn write_judged(out: &mut dyn Write, judged: &Judged) -> io::Result<()> {
     let style = Style::new().fg_color(Some(color.into())).bold();
     let (operation, source) = (Visible(&judged.operation), Visible(&judged.source));
     fill(out, "", &format!("{style}{word}{style:#} {operation} {} ({source})", judged.object))?;
+    write_findings(out, judged)?;
+    judged.patch.0.iter().try_for_each(|operation| write_operation(out, operation))
+}
+
+pub(super) fn write_findings(out: &mut dyn Write, judged: &Judged) -> io::Result<()> {
     for (template, findings) in by_template(&judged.findings) {
         if let Some(template) = template {
             fill(out, "  ", &Visible(&template.file).to_string())?;
         }
         findings.into_iter().try_for_each(|finding| write_finding(out, "", finding, Some(&judged.object)))?;
     }
-    judged.patch.0.iter().try_for_each(|operation| write_operation(out, operation))
+    Ok(())
 }
 
 /// The templates in the order in which they are found first.
@@ -112,12 +117,12 @@ fn write_operation(out: &mut dyn Write, operation: &PatchOperation) -> io::Resul
     }
 }
 
-fn paragraph(out: &mut dyn Write, text: &str) -> io::Result<()> {
+pub(super) fn paragraph(out: &mut dyn Write, text: &str) -> io::Result<()> {
     text.lines().try_for_each(|line| fill(out, "    ", &Visible(line).to_string()))
 }
 
 /// Breaks a line that is too long; what follows is indented with it, and under a head by more.
-fn fill(out: &mut dyn Write, indent: &str, text: &str) -> io::Result<()> {
+pub(super) fn fill(out: &mut dyn Write, indent: &str, text: &str) -> io::Result<()> {
     // A name or a command must survive copying: only spaces are places to break.
     let options = Options::new(WIDTH)
         .initial_indent(indent)

@@ -21,6 +21,7 @@ mod docs;
 mod engines;
 mod field;
 mod fix;
+mod forecast;
 mod fuel;
 mod guests;
 mod helms;

@@ -91,6 +91,16 @@ fn plugin_reads_a_release_in_the_context_that_helm_was_told() {
     });
 }
 
+#[test]
+fn plugin_foretells_in_the_namespace_and_the_context_that_helm_was_told() {
+    with_plugin("plugin-forecast", |helm| {
+        let output = helm(&["stable-hooks", "forecast", "-n", "shop", "--kube-context", "test"]).output().unwrap();
+        assert_eq!(code(&output), 2, "{}", stderr(&output));
+        let called = fs::read_to_string(temporary_path("plugin-forecast-called")).unwrap();
+        assert!(called.starts_with("get configmaps -n shop ") && called.ends_with(" --context test\n"), "{called}");
+    });
+}
+
 fn temporary_path(name: &str) -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }

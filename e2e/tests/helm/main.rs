@@ -4,6 +4,7 @@
 
 mod failures;
 mod flux;
+mod forecast;
 mod harms;
 mod objects;
 mod works;
@@ -46,7 +47,7 @@ pub(crate) struct Report {
 }
 
 fn main() -> ExitCode {
-    let cases = [flux::CASES, works::CASES, objects::CASES, failures::CASES].concat();
+    let cases = [flux::CASES, works::CASES, objects::CASES, failures::CASES, forecast::CASES].concat();
     let entries = HARMS.iter().map(Harm::entry).chain(cases.iter().map(Case::entry)).collect();
     let proof = Arc::new(Proof::new(entries));
     let mut scenarios = Vec::new();

@@ -102,14 +102,24 @@ pub enum DecodeError {
 
 /// Reads `data.release` of a Secret, as the API writes it.
 pub fn decode_secret(data: &str, limits: &Limits) -> Result<Record, DecodeError> {
+    read(&json_of_secret(data, limits)?)
+}
+
+/// Reads `data.release` of a `ConfigMap`.
+pub fn decode_config_map(data: &str, limits: &Limits) -> Result<Record, DecodeError> {
+    read(&json_of_config_map(data, limits)?)
+}
+
+/// The JSON in `data.release` of a Secret: all that Helm wrote, the chart and its values too.
+pub fn json_of_secret(data: &str, limits: &Limits) -> Result<Vec<u8>, DecodeError> {
     let stored = decode_base64(data.as_bytes()).ok_or(DecodeError::Base64)?;
     let packed = decode_base64(&stored).ok_or(DecodeError::InnerBase64)?;
     drop(stored);
     unpack(packed, limits.inflated_bytes)
 }
 
-/// Reads `data.release` of a `ConfigMap`.
-pub fn decode_config_map(data: &str, limits: &Limits) -> Result<Record, DecodeError> {
+/// The same of a `ConfigMap`.
+pub fn json_of_config_map(data: &str, limits: &Limits) -> Result<Vec<u8>, DecodeError> {
     let packed = decode_base64(data.as_bytes()).ok_or(DecodeError::Base64)?;
     unpack(packed, limits.inflated_bytes)
 }
@@ -123,16 +133,20 @@ fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
     BASE64.decode(text).ok()
 }
 
-fn unpack(packed: Vec<u8>, limit: usize) -> Result<Record, DecodeError> {
+fn unpack(packed: Vec<u8>, limit: usize) -> Result<Vec<u8>, DecodeError> {
     let json = if packed.starts_with(&GZIP) { inflate(&packed, limit)? } else { packed };
     if json.len() > limit {
         return Err(DecodeError::TooLarge { limit });
     }
+    Ok(json)
+}
+
+fn read(json: &[u8]) -> Result<Record, DecodeError> {
     // serde would read a list as the fields in their order.
     if json.trim_ascii_start().starts_with(b"[") {
         return Err(DecodeError::NotARelease);
     }
-    let raw: Option<Raw> = serde_json::from_slice(&json).map_err(|error| match error.classify() {
+    let raw: Option<Raw> = serde_json::from_slice(json).map_err(|error| match error.classify() {
         Category::Eof => DecodeError::JsonCutOff,
         Category::Data => DecodeError::NotARelease,
         Category::Syntax | Category::Io => DecodeError::Json,

@@ -165,7 +165,7 @@ fn only_namespace(renders: [&Render; 2]) -> Option<String> {
     if named.len() == 1 { named.first().map(|name| (*name).clone()) } else { None }
 }
 
-fn is_of(document: &Document, object: &ObjectRef, namespace: &str) -> bool {
+pub(in crate::cli) fn is_of(document: &Document, object: &ObjectRef, namespace: &str) -> bool {
     let head = &document.head;
     let lies_in = if head.namespace.is_empty() { namespace } else { &head.namespace };
     (head.group(), &head.kind, lies_in, &head.name) == (&object.group, &object.kind, &object.namespace, &object.name)

@@ -1,0 +1,200 @@
+//! `forecast`: what the next upgrade of each release that is installed would meet.
+
+mod next;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+
+use clap::Args;
+use serde_json::Value;
+
+use super::chart::with_defaults;
+use super::progress::Progress;
+use super::run::Asked;
+use super::{FailOn, Failure, Judge, JudgeArguments, Outcome, complain, namespace_of_helm, remark, written};
+use crate::helm::folder::Folder;
+use crate::helm::{Helm, HelmError};
+use crate::kubectl::{self, Scope};
+use crate::records::installed::{Installed, installed};
+use crate::records::{StoredRecord, settings_for};
+use crate::report::Place;
+use crate::report::forecast::{Forecast, Format, Summary, Trouble};
+use next::{Next, Upgrade};
+
+/// Foretells what the next upgrade of each release would meet: which will flip, and why
+///
+/// Helm stores with each release its chart and its values. `kubectl` reads that record, `helm` renders it once more, as an
+/// upgrade, and every rule for releases judges the result over what is installed. Nothing in the cluster changes, and the
+/// chart cannot look into it. A record does not hold the subcharts: such a release needs --chart.
+///
+/// Exit codes: 0 nothing would be denied, 1 something would be, 2 some release could not be judged.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  stable-hooks forecast -A
+  stable-hooks forecast orders -n shop --chart orders=./charts/orders")]
+pub(super) struct Arguments {
+    /// One release; without it all of the namespace
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+    /// The namespace of the releases; by default that of the current context
+    #[arg(short, long, value_name = "NS", conflicts_with = "all_namespaces")]
+    namespace: Option<String>,
+    /// The releases of all namespaces
+    #[arg(short = 'A', long)]
+    all_namespaces: bool,
+    /// Render this chart, a folder or an archive, for the releases of that name, with the values that are stored
+    #[arg(long, value_name = "NAME=PATH", value_parser = named_chart)]
+    chart: Vec<(String, PathBuf)>,
+    #[command(flatten)]
+    judge: JudgeArguments<Format>,
+}
+
+fn named_chart(text: &str) -> Result<(String, PathBuf), &'static str> {
+    match text.split_once('=') {
+        Some((name, path)) if !name.is_empty() && !path.is_empty() => Ok((name.to_owned(), path.into())),
+        _ => Err("it is a release's name, `=`, and the path of a chart"),
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let mut judge = arguments.judge.resolve()?;
+    let helm = Helm::of_the_user();
+    helm.check().map_err(|error| match error {
+        HelmError::Missing => Failure("there is no `helm` on the PATH, which renders the stored charts".to_owned()),
+        error => Failure(error.to_string()),
+    })?;
+    kubectl::check().map_err(Failure)?;
+    let (releases, mut is_complete) = arguments.releases()?;
+    let charts: BTreeMap<_, _> = arguments.chart.iter().cloned().collect();
+    for name in charts.keys().filter(|name| !releases.iter().any(|release| release.name == **name)) {
+        complain(&format!("--chart {name}=…: there is no release of that name here"));
+        is_complete = false;
+    }
+    let capabilities = kubectl::capabilities();
+    if !arguments.judge.output.quiet {
+        if capabilities.is_none() {
+            remark("the cluster does not say its version: charts are rendered for the one that helm assumes");
+        }
+        if arguments.judge.cluster.is_none() {
+            remark("without --cluster no live object is looked up, only the records are compared");
+        }
+    }
+    let folder = Folder::new();
+    let folder = folder.map_err(|error| Failure(format!("there can be no private folder for the charts: {error}")))?;
+    // Read within the limits for what others have stored; what is rendered here is judged whole.
+    let next = Next { helm, folder, capabilities, charts, settings: judge.settings.clone() };
+    judge.settings = with_defaults(&judge.settings);
+    let mut forecasts = forecasts(&releases, &next, &Teller { arguments, judge });
+    forecasts.sort_by_cached_key(Forecast::order);
+    let summary = Summary::of(&forecasts);
+    if !arguments.judge.output.quiet {
+        let mut out = arguments.judge.output.stdout();
+        written(arguments.judge.output.output.write(&mut out, &forecasts).and_then(|()| out.flush()))?;
+    }
+    let denied = summary.flips + summary.denied;
+    let fails = denied > 0 || (arguments.judge.fail_on == FailOn::Warn && summary.warned > 0);
+    Ok(match (is_complete && summary.not_forecastable == 0, fails) {
+        (false, _) => Outcome::CouldNotJudge,
+        (true, true) => Outcome::Denied,
+        (true, false) => Outcome::NothingDenied,
+    })
+}
+
+impl Arguments {
+    /// The releases that there are, and whether all of them could be listed.
+    fn releases(&self) -> Result<(Vec<Installed>, bool), Failure> {
+        let namespace = (!self.all_namespaces).then(|| {
+            let named = self.namespace.clone().or_else(namespace_of_helm).or_else(kubectl::namespace);
+            named.unwrap_or_else(|| "default".to_owned())
+        });
+        let scope = namespace.as_deref().map_or(Scope::AllNamespaces, Scope::Namespace);
+        let (mut found, mut failures) = (Vec::new(), 0);
+        for kind in ["Secret", "ConfigMap"] {
+            let listing = kubectl::table(kind, self.name.as_deref(), scope);
+            if let Some(reason) = &listing.failure {
+                complain(reason);
+                failures += 1;
+            }
+            found.extend(installed(&String::from_utf8_lossy(&listing.printed), kind, namespace.as_deref()));
+        }
+        let place = namespace.as_ref().map_or("in any namespace".to_owned(), |namespace| format!("in `{namespace}`"));
+        match (found.is_empty(), failures, &self.name) {
+            (true, 0, Some(name)) => Err(Failure(format!("there is no release `{name}` {place} that can be upgraded"))),
+            (true, 0, None) => Err(Failure(format!("there is no release {place} that can be upgraded"))),
+            (_, 0, _) => Ok((found, true)),
+            (is_empty, _, _) => {
+                let without = if is_empty { "nothing can be foretold" } else { "some releases can be missing" };
+                let hint = match scope {
+                    Scope::AllNamespaces => {
+                        "with -n NS the right to list Secrets and ConfigMaps of one namespace is enough"
+                    }
+                    Scope::Namespace(_) => "it takes the right to list its Secrets and ConfigMaps",
+                };
+                let reason = format!("{without}, for not all records could be listed; {hint}");
+                if is_empty {
+                    return Err(Failure(reason));
+                }
+                complain(&reason);
+                Ok((found, false))
+            }
+        }
+    }
+}
+
+/// Side by side; most of the time is `helm`'s and `kubectl`'s.
+fn forecasts(releases: &[Installed], next: &Next, teller: &Teller<'_>) -> Vec<Forecast> {
+    let waiting = Mutex::new(releases.iter());
+    let (sender, receiver) = mpsc::channel();
+    // The results come at the end, so that the bar disturbs none.
+    let mut progress = Progress::new(false);
+    progress.releases(u64::try_from(releases.len()).unwrap_or(u64::MAX));
+    let found = thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get).min(releases.len()) {
+            let (sender, waiting) = (sender.clone(), &waiting);
+            scope.spawn(move || {
+                let take = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+                while let Some(release) = take() {
+                    // Who receives lives as long as this does.
+                    let _ = sender.send(teller.forecast(release, next.of(release)));
+                }
+            });
+        }
+        drop(sender);
+        let found = receiver.into_iter().zip(1..).inspect(|(_, count)| progress.advance_to(*count));
+        found.map(|(forecast, _)| forecast).collect()
+    });
+    progress.finish();
+    found
+}
+
+/// Asks the rules about each upgrade.
+struct Teller<'a> {
+    arguments: &'a Arguments,
+    judge: Judge,
+}
+
+impl Teller<'_> {
+    fn forecast(&self, release: &Installed, upgrade: Upgrade) -> Forecast {
+        let Upgrade { chart, rendered } = upgrade;
+        let judged = rendered.and_then(|rendered| {
+            let Judge { engine, settings, cluster, .. } = &self.judge;
+            let (record, baseline) = (&rendered.record, &rendered.baseline);
+            let cluster = cluster.with_records([StoredRecord::as_baseline(baseline)]);
+            let engine = engine.with_cluster(Arc::new(cluster));
+            let settings: Value = settings_for(record, Some(baseline), settings);
+            let place = Place { file: release.record(), line: None };
+            let asked = Asked { source: release.record(), place, request: record.request() };
+            let judged = asked.judged(engine.as_ref(), &settings);
+            let judged = judged.map_err(|reason| Trouble { what: "it cannot be judged", reason })?;
+            let judged = judged.in_templates(|object, path| rendered.template(object, path));
+            let sees_cluster = self.arguments.judge.cluster.is_some();
+            Ok(if sees_cluster { judged } else { judged.where_no_cluster_was_given() })
+        });
+        let Installed { namespace, name, next: revision, .. } = release.clone();
+        Forecast { namespace, name, chart, revision, judged }
+    }
+}

@@ -1,0 +1,224 @@
+//! The next upgrade of a release, rendered from what is stored of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use json_patch::merge;
+use serde_json::{Value, json};
+use stable_hooks_policy::shown::Shown;
+
+use crate::cli::chart::renders::is_of;
+use crate::helm::chart::{Templates, copy};
+use crate::helm::folder::Folder;
+use crate::helm::line::line_of;
+use crate::helm::said::without_values;
+use crate::helm::{Helm, HelmError, Options};
+use crate::input::Content;
+use crate::kubectl::{self, Capabilities};
+use crate::records::chart::{StoredRelease, write};
+use crate::records::installed::Installed;
+use crate::records::{StoredRecord, record_object};
+use crate::render::{Render, Revision};
+use crate::report::forecast::Trouble;
+use crate::report::{ObjectRef, Place};
+
+/// What all upgrades of one run share.
+pub(super) struct Next {
+    pub(super) helm: Helm,
+    pub(super) folder: Folder,
+    pub(super) capabilities: Option<Capabilities>,
+    /// Given in the place of stored ones, by release.
+    pub(super) charts: BTreeMap<String, PathBuf>,
+    pub(super) settings: Value,
+}
+
+/// As far as it could be rendered.
+pub(super) struct Upgrade {
+    /// Its name and version; empty where that is not known.
+    pub(super) chart: String,
+    pub(super) rendered: Result<Rendered, Trouble>,
+}
+
+/// The record that the upgrade would create, and the one that it would start from.
+pub(super) struct Rendered {
+    pub(super) record: StoredRecord,
+    pub(super) baseline: StoredRecord,
+    /// Where its objects are.
+    namespace: String,
+    render: Render,
+    templates: Templates,
+}
+
+/// A release in files.
+struct Written {
+    chart: PathBuf,
+    values: Option<PathBuf>,
+    templates: Templates,
+}
+
+impl Next {
+    pub(super) fn of(&self, release: &Installed) -> Upgrade {
+        let (baseline, stored) = match self.read(release) {
+            Ok(read) => read,
+            Err(trouble) => return Upgrade { chart: String::new(), rendered: Err(trouble) },
+        };
+        Upgrade { chart: stored.chart_name(), rendered: self.render(release, baseline, &stored) }
+    }
+
+    fn read(&self, release: &Installed) -> Result<(StoredRecord, StoredRelease), Trouble> {
+        let Installed { kind, namespace, name, .. } = release;
+        let what = "its record cannot be read";
+        let trouble = |reason: String| Trouble { what, reason: format!("{}: {reason}", release.record()) };
+        let printed = kubectl::record(kind, namespace, &release.record()).map_err(&trouble)?;
+        let object = serde_json::from_slice(&printed).ok().and_then(|object| record_object(Content::Manifest(object)));
+        let object = object.ok_or_else(|| trouble("what kubectl printed is no release record".to_owned()))?;
+        let record = StoredRecord::read(object, &self.settings).map_err(|error| trouble(error.to_string()))?;
+        let stored = record.stored_release(&self.settings).map_err(|error| trouble(error.to_string()))?;
+        if record.release() != name {
+            return Err(trouble("it is the record of a release of another name".to_owned()));
+        }
+        Ok((record, stored))
+    }
+
+    fn render(&self, release: &Installed, baseline: StoredRecord, stored: &StoredRelease) -> Result<Rendered, Trouble> {
+        let given = self.charts.get(&release.name);
+        if given.is_none() {
+            let subcharts = stored.subcharts(baseline.templates(&self.settings).values());
+            if !subcharts.is_empty() {
+                return Err(lacks(&release.name, &subcharts));
+            }
+        }
+        let own = self.folder.change(|folder| tempfile::tempdir_in(folder)).map_err(|error| cannot_write(&error))?;
+        let rendered = self.folder.change(|_| files(own.path(), release, stored, given)).and_then(|written| {
+            let options = self.options(release, stored, &written);
+            let output = self.helm.upgrade(&written.chart, &options);
+            let output = output.map_err(|error| self.does_not_render(error, stored, &written.templates))?;
+            Ok((Render::read_from_helm(&output.stdout), written.templates))
+        });
+        self.folder.change(|_| drop(own));
+        let (render, templates) = rendered?;
+        Rendered::new(release, baseline, stored, render, templates)
+    }
+
+    fn options(&self, release: &Installed, stored: &StoredRelease, written: &Written) -> Options {
+        let capabilities = self.capabilities.as_ref();
+        Options {
+            release: release.name.clone(),
+            namespace: namespace(release, stored),
+            values: written.values.iter().cloned().collect(),
+            kube_version: capabilities.map(|capabilities| capabilities.kube_version.clone()),
+            api_versions: capabilities.map(|capabilities| capabilities.api_versions.clone()).unwrap_or_default(),
+            ..Options::default()
+        }
+    }
+
+    fn does_not_render(&self, error: HelmError, stored: &StoredRelease, templates: &Templates) -> Trouble {
+        let reason = match error {
+            HelmError::Failed { said, status } => {
+                let texts = stored.texts();
+                let version = self.capabilities.as_ref().map(|capabilities| capabilities.kube_version.as_str());
+                let of_templates = templates.iter().flat_map(|(path, source)| [path.as_str(), source]);
+                let texts: Vec<_> = texts.iter().map(String::as_str).chain(version).chain(of_templates).collect();
+                let said = without_values(&String::from_utf8_lossy(&said), &texts, stored.values());
+                format!("helm could not render it ({status}): {said}")
+            }
+            error => error.to_string(),
+        };
+        Trouble { what: "its chart does not render", reason }
+    }
+}
+
+impl Rendered {
+    /// The record that Helm would store of it.
+    fn new(
+        release: &Installed,
+        baseline: StoredRecord,
+        stored: &StoredRelease,
+        render: Render,
+        templates: Templates,
+    ) -> Result<Self, Trouble> {
+        let trouble = |reason| Trouble { what: "its chart does not render", reason };
+        if let Some(error) = render.broken.first() {
+            return Err(trouble(format!("line {} of what helm rendered: {}", error.line, error.reason)));
+        }
+        let namespace = namespace(release, stored);
+        let hook_templates: Templates =
+            templates.iter().filter(|(_, source)| source.contains("helm.sh/hook")).map(cloned).collect();
+        let revision = Revision {
+            name: &release.name,
+            namespace: &namespace,
+            version: release.next,
+            status: "pending-upgrade",
+            render: &render,
+            templates: &hook_templates,
+        };
+        let mut record = revision.record();
+        // An upgrade writes its objects as the revision before it, unless it is told otherwise.
+        merge(&mut record, &json!({"apply_method": stored.apply_method}));
+        let mut object = revision.stored(release.kind, &record);
+        merge(&mut object, &json!({"metadata": {"namespace": release.namespace}}));
+        let record = StoredRecord::read(object, &json!({"releases": {"limits": {"inflatedBytes": u32::MAX}}}));
+        let record = record.map_err(|error| trouble(error.to_string()))?;
+        Ok(Self { record, baseline, namespace, render, templates })
+    }
+
+    /// Where in the chart an object's field comes from, as Helm calls it.
+    pub(super) fn template(&self, object: &ObjectRef, path: &str) -> Option<Place> {
+        let document = self.render.documents.iter().find(|document| is_of(document, object, &self.namespace))?;
+        let (_, inside) = document.template.split_once('/')?;
+        let line = self.templates.get(inside).and_then(|source| line_of(source, &object.kind, path));
+        Some(Place { file: document.template.clone(), line })
+    }
+}
+
+/// Where its objects are; with Flux its records lie elsewhere.
+fn namespace(release: &Installed, stored: &StoredRelease) -> String {
+    if stored.namespace.is_empty() { release.namespace.clone() } else { stored.namespace.clone() }
+}
+
+fn lacks(name: &str, subcharts: &BTreeSet<String>) -> Trouble {
+    let names: Vec<_> = subcharts.iter().map(|subchart| format!("`{}`", Shown(subchart))).collect();
+    let names = names.join(", ");
+    let reason = format!(
+        "helm rendered it with the subcharts {names}, and a release record does not hold subcharts; give the chart itself: \
+         --chart {}=PATH",
+        Shown(name)
+    );
+    Trouble { what: "its subcharts are not stored", reason }
+}
+
+fn cannot_write(error: &dyn std::fmt::Display) -> Trouble {
+    Trouble { what: "its chart cannot be written", reason: error.to_string() }
+}
+
+/// Writes what is stored and gives the copy that renders as the next revision.
+fn files(
+    folder: &Path,
+    release: &Installed,
+    stored: &StoredRelease,
+    given: Option<&PathBuf>,
+) -> Result<Written, Trouble> {
+    let values = stored.values().map(|values| {
+        let path = folder.join("values.json");
+        write(&path, values.as_bytes()).map(|()| path)
+    });
+    let values = values.transpose().map_err(|error| cannot_write(&error))?;
+    let chart = given.cloned().unwrap_or_else(|| folder.join("stored"));
+    if given.is_none() {
+        stored.write_chart(&chart).map_err(|error| cannot_write(&error))?;
+    }
+    let into = folder.join("next");
+    let copied = fs::create_dir(&into).and_then(|()| copy(&chart, release.next, &into));
+    let (chart, templates) = copied.map_err(|error| match given {
+        Some(given) => {
+            Trouble { what: "the given chart cannot be read", reason: format!("{}: {error}", given.display()) }
+        }
+        None => cannot_write(&error),
+    })?;
+    Ok(Written { chart, values, templates })
+}
+
+fn cloned((path, source): (&String, &String)) -> (String, String) {
+    (path.clone(), source.clone())
+}

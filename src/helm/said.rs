@@ -1,0 +1,149 @@
+//! What Helm says about a chart that it cannot render, without the values that it quotes.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+/// In the place of what could be a part of a value.
+const HIDDEN: &str = "***";
+
+/// The words with which Helm, Go's templates, YAML and JSON schemas say what went wrong, whatever the values are.
+const OWN_WORDS: &str = "\
+    a additionalproperties after allowed an and annotations anchor are arg args argument arguments array associated at bad \
+    be been block body boolean by calling can cannot character characters chart charts collection column comparison \
+    compare constraint context control convert converting could decimal decode decoding defined dependencies did directory \
+    document does don duplicate element else empty end eof error escape evaluate evaluating exceeded executing execution \
+    expected expression failed field fields file find flow following for found func function get go got gotpl greater \
+    handle has have helm if improper in include incompatible incompatibletypes index installable int integer interface \
+    into invalid is items json key keys kind kubernetes kubeversion least length less library line list lookup map mapping \
+    match maximum maxitems maxlength meet metadata minimum minitems minlength missing more most must nil no not null \
+    number object of on one only operator or out parameter parse parsing pattern pointer properties property range release \
+    render rendering requires required s scalar schema schemas sequence set slice specifications start string struct \
+    syntax t tab template templates than that the this to token too tpl type types unable unclosed undefined unexpected \
+    unknown unmarshal unmarshaling unsupported unterminated validation value values variable version want was were \
+    which while with wrong yaml";
+
+/// More than that nobody reads at a prompt.
+const MOST_WORDS: usize = 100;
+
+/// Helm's error in one line. A word is shown if the chart's own texts or Helm itself have it and no value has it; in the
+/// place of the others stands `***`, so that neither a value is shown nor what a template has made of one.
+///
+/// `texts` are the chart's templates, each path being one, too; `values` are those of the release, as JSON.
+#[must_use]
+pub fn without_values(said: &str, texts: &[&str], values: Option<&str>) -> String {
+    let mut of_values = BTreeSet::new();
+    let values: Value = values.and_then(|values| serde_json::from_str(values).ok()).unwrap_or_default();
+    collect_words(&values, &mut of_values);
+    let of_chart: BTreeSet<_> = texts.iter().copied().flat_map(words).collect();
+    let of_helm: BTreeSet<_> = OWN_WORDS.split_whitespace().collect();
+    let is_known = |word: &str| {
+        let lower = word.to_lowercase();
+        (of_chart.contains(word) || of_helm.contains(lower.as_str())) && !of_values.contains(&lower)
+    };
+    let mut shown: Vec<&str> = Vec::new();
+    for piece in error_of(said).split_whitespace().take(MOST_WORDS) {
+        let last = shown.last().copied().unwrap_or_default();
+        let is_mark = words(piece).next().is_none();
+        // What Helm shows of a text that it cannot read is a character of it.
+        let quotes = last == "character" || (is_mark && last == HIDDEN);
+        let is_line = last == "line" && is_number(piece.trim_end_matches([':', ',']));
+        if !quotes && (is_line || is_place(piece, texts) || words(piece).all(is_known)) {
+            shown.push(piece);
+        } else if last != HIDDEN {
+            shown.push(HIDDEN);
+        }
+    }
+    shown.join(" ")
+}
+
+/// Behind the warnings, and without the hint at a flag of `helm`.
+fn error_of(said: &str) -> &str {
+    let error = said.split_once("Error: ").map_or(said, |(_, error)| error);
+    error.split_once("\n\nUse --debug").map_or(error, |(error, _)| error)
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty())
+}
+
+/// Of the values themselves; their keys are the chart's words.
+fn collect_words(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => fields.values().for_each(|value| collect_words(value, found)),
+        Value::Array(items) => items.iter().for_each(|value| collect_words(value, found)),
+        Value::String(text) => found.extend(words(text).map(str::to_lowercase)),
+        Value::Number(number) => found.extend(words(&number.to_string()).map(str::to_owned)),
+        Value::Bool(_) | Value::Null => {}
+    }
+}
+
+/// `(chart/templates/job.yaml:3:14):` of a template of the chart.
+fn is_place(piece: &str, texts: &[&str]) -> bool {
+    let mut parts = piece.trim_matches(['(', ')', ':', '"', ',']).split(':');
+    let path = parts.next().and_then(|path| path.split_once('/'));
+    path.is_some_and(|(_, path)| texts.contains(&path)) && parts.all(is_number)
+}
+
+fn is_number(text: &str) -> bool {
+    text.parse::<u32>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_values;
+
+    const TEXTS: [&str; 3] = [
+        "templates/a.yaml",
+        "{{ .Values.db.password }}{{ tpl (printf \"{{ %s\" .Values.x) . }}{{ fail \"it goes out\" }} ^a$",
+        "{\"name\":\"bad\",\"kubeVersion\":\">=1.99\"}",
+    ];
+
+    const VALUES: &str = r#"{"db": {"password": "correct-Horse-hunter2", "port": 5432}, "on": true, "mode": "fail"}"#;
+
+    fn shown(said: &str) -> String {
+        without_values(said, &TEXTS, Some(VALUES))
+    }
+
+    #[test]
+    fn what_says_nothing_of_a_value_is_shown() {
+        for said in [
+            "parse error at (bad/templates/a.yaml:1): function \"password\" not defined",
+            "execution error at (bad/templates/a.yaml:1:3): it goes out",
+            "template: bad/templates/a.yaml:1:40: executing \"bad/templates/a.yaml\" at <.Values.db.password>: nil pointer \
+             evaluating interface {}.password",
+            "YAML parse error on bad/templates/a.yaml: error converting YAML to JSON: yaml: line 5432: did not find \
+             expected ',' or ']'",
+            "chart requires kubeVersion: >=1.99 which is incompatible with Kubernetes",
+            "library charts are not installable",
+        ] {
+            assert_eq!(shown(&format!("level=WARN\nError: {said}\n\nUse --debug flag")), said);
+        }
+    }
+
+    #[test]
+    fn no_value_is_shown_nor_what_became_of_it() {
+        for (said, expected) in [
+            (
+                "Error: at (bad/templates/a.yaml:1:3): it Y29ycmVjdA== goes out",
+                "at (bad/templates/a.yaml:1:3): it *** goes out",
+            ),
+            (
+                "Error: cannot parse template \"{{ correct-Horse-hunter2\": template",
+                "cannot parse template \"{{ *** template",
+            ),
+            (
+                "Error: at '/db/password': 'CORRECT-horse-hunter2' does not match pattern '^a$'",
+                "at '/db/password': *** does not match pattern '^a$'",
+            ),
+            ("Error: yaml: unmarshal `correct...` into int", "yaml: unmarshal *** into int"),
+            ("Error: bad character U+002D '-' in template", "bad character *** in template"),
+            ("Error: invalid character 'a' after", "invalid character *** after"),
+            ("Error: got 5432, want string", "got *** want string"),
+            ("Error: it goes FAIL out", "it goes *** out"),
+            ("Error: in elsewhere/templates/b.yaml:1", "in ***"),
+        ] {
+            assert_eq!(shown(said), expected);
+        }
+    }
+}

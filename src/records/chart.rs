@@ -1,0 +1,267 @@
+//! The chart and the values that a record holds, as files that Helm can render again.
+
+use std::collections::BTreeSet;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Component, Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use stable_hooks_policy::helm::record::{json_of_config_map, json_of_secret};
+use stable_hooks_policy::shown::Shown;
+use thiserror::Error;
+
+use super::{RecordError, StoredRecord, limits};
+
+/// What Helm needs to render a release once more. It holds values: it is never shown, only written.
+#[derive(Deserialize)]
+pub struct StoredRelease {
+    /// Where its objects are; with Flux its records lie elsewhere.
+    #[serde(default, deserialize_with = "or_empty")]
+    pub namespace: String,
+    #[serde(default, deserialize_with = "or_empty")]
+    pub apply_method: String,
+    #[serde(default)]
+    chart: Option<StoredChart>,
+    /// The values that the user gave.
+    #[serde(default)]
+    config: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct StoredChart {
+    #[serde(default)]
+    metadata: Option<Box<RawValue>>,
+    #[serde(default, deserialize_with = "or_empty")]
+    templates: Vec<Option<File>>,
+    #[serde(default, deserialize_with = "or_empty")]
+    files: Vec<Option<File>>,
+    /// The chart's own values.
+    #[serde(default)]
+    values: Option<Box<RawValue>>,
+    #[serde(default)]
+    schema: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct File {
+    #[serde(default, deserialize_with = "or_empty")]
+    name: String,
+    #[serde(default, deserialize_with = "or_empty")]
+    data: String,
+}
+
+#[derive(Deserialize, Default)]
+struct Metadata {
+    #[serde(default, deserialize_with = "or_empty")]
+    name: String,
+    #[serde(default, deserialize_with = "or_empty")]
+    version: String,
+    /// Those that were switched on.
+    #[serde(default, deserialize_with = "or_empty")]
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    #[serde(default, deserialize_with = "or_empty")]
+    name: String,
+}
+
+/// Why a stored chart cannot be written down.
+#[derive(Debug, Error)]
+pub enum ChartError {
+    #[error("the record holds no chart")]
+    NoChart,
+    #[error("the chart in the record has a file named `{}`, which would lie outside of the chart; nothing of it was written", Shown(.0))]
+    Outside(String),
+    #[error("the chart's file `{}` is not base64 in the record", Shown(.0))]
+    NotBase64(String),
+    #[error("the chart's file `{}` cannot be written: {}", Shown(.name), .error)]
+    Write { name: String, error: io::Error },
+}
+
+impl StoredRecord {
+    /// All that Helm needs to render it.
+    ///
+    /// # Errors
+    ///
+    /// When its data is no release.
+    pub fn stored_release(&self, settings: &serde_json::Value) -> Result<StoredRelease, RecordError> {
+        let data = self.object.pointer("/data/release").and_then(serde_json::Value::as_str);
+        let data = data.ok_or(RecordError::NoData)?;
+        let limits = limits(settings);
+        let json =
+            if self.kind == "Secret" { json_of_secret(data, &limits) } else { json_of_config_map(data, &limits) };
+        // The record itself was read already: only its chart can be wrong.
+        serde_json::from_slice(&json?).map_err(|_| RecordError::Chart)
+    }
+}
+
+impl StoredRelease {
+    /// The chart's name and version, as Helm calls it; empty where there is none.
+    #[must_use]
+    pub fn chart_name(&self) -> String {
+        let Metadata { name, version, .. } = self.metadata();
+        if name.is_empty() { name } else { format!("{name}-{version}") }
+    }
+
+    /// The subcharts that this release was rendered with: no record holds them. `templates` are those of its objects.
+    #[must_use]
+    pub fn subcharts<'a>(&self, templates: impl IntoIterator<Item = &'a String>) -> BTreeSet<String> {
+        let rendered =
+            templates.into_iter().filter_map(|path| path.split_once('/')?.1.strip_prefix("charts/")?.split('/').next());
+        let declared = self.metadata().dependencies.into_iter().map(|dependency| dependency.name);
+        rendered.map(str::to_owned).chain(declared).collect()
+    }
+
+    /// What the chart says of itself, and no value: its metadata and its schema.
+    #[must_use]
+    pub fn texts(&self) -> Vec<String> {
+        let Some(chart) = &self.chart else { return Vec::new() };
+        let metadata = chart.metadata.as_ref().map(|metadata| metadata.get().to_owned());
+        let schema = chart.schema.as_ref().and_then(|schema| String::from_utf8(STANDARD.decode(schema).ok()?).ok());
+        metadata.into_iter().chain(schema).collect()
+    }
+
+    /// The user's values as JSON, if there are any.
+    #[must_use]
+    pub fn values(&self) -> Option<&str> {
+        self.config.as_ref().map(|config| config.get())
+    }
+
+    /// Writes the chart into a folder that does not exist yet.
+    ///
+    /// # Errors
+    ///
+    /// When the record holds no chart, one that would be written elsewhere, or the disk is full.
+    pub fn write_chart(&self, folder: &Path) -> Result<(), ChartError> {
+        let chart = self.chart.as_ref().ok_or(ChartError::NoChart)?;
+        let metadata = chart.metadata.as_ref().ok_or(ChartError::NoChart)?;
+        let mut files = vec![(PathBuf::from("Chart.yaml"), metadata.get().as_bytes().to_vec())];
+        // JSON is YAML.
+        files.extend(chart.values.iter().map(|values| ("values.yaml".into(), values.get().as_bytes().to_vec())));
+        if let Some(schema) = &chart.schema {
+            let bytes = STANDARD.decode(schema).map_err(|_| ChartError::NotBase64("values.schema.json".to_owned()))?;
+            files.push(("values.schema.json".into(), bytes));
+        }
+        for file in chart.templates.iter().chain(&chart.files).flatten() {
+            let path = inside(&file.name).ok_or_else(|| ChartError::Outside(file.name.clone()))?;
+            let bytes = STANDARD.decode(&file.data).map_err(|_| ChartError::NotBase64(file.name.clone()))?;
+            // What it ignores is left out of the record already, and must not be looked for in the copy.
+            if file.name != ".helmignore" {
+                files.push((path, bytes));
+            }
+        }
+        for (path, bytes) in files {
+            let failed = |error| ChartError::Write { name: path.display().to_string(), error };
+            write(&folder.join(&path), &bytes).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn metadata(&self) -> Metadata {
+        let metadata = self.chart.as_ref().and_then(|chart| chart.metadata.as_ref());
+        metadata.and_then(|metadata| serde_json::from_str(metadata.get()).ok()).unwrap_or_default()
+    }
+}
+
+/// The path of a chart's file, if it stays in the chart.
+fn inside(name: &str) -> Option<PathBuf> {
+    let path = Path::new(name);
+    let stays = !name.is_empty() && path.components().all(|part| matches!(part, Component::Normal(_)));
+    stays.then(|| path.to_owned())
+}
+
+/// Writes a new file that only its owner can read.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    path.parent().map_or(Ok(()), fs::create_dir_all)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)?.write_all(bytes)
+}
+
+/// Go writes an empty list or text as null.
+fn or_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    use serde_json::{Value, json};
+
+    use super::{ChartError, StoredRelease};
+
+    fn file(name: &str, data: &[u8]) -> Value {
+        json!({"name": name, "data": STANDARD.encode(data)})
+    }
+
+    fn release(templates: Value, files: Value) -> StoredRelease {
+        let metadata = json!({"apiVersion": "v2", "name": "shop", "version": "1.0.0"});
+        let chart = json!({
+            "metadata": metadata, "lock": null, "templates": templates, "files": files,
+            "values": {"a": 1.0}, "schema": STANDARD.encode("{}"),
+        });
+        let release = json!({"namespace": "shop", "apply_method": null, "chart": chart, "config": {"b": 1e3}});
+        serde_json::from_str(&release.to_string()).unwrap()
+    }
+
+    #[test]
+    fn all_of_a_chart_is_written_back_for_its_owner_alone() {
+        let templates = json!([file("templates/a.yaml", b"{{ 1 }}"), null]);
+        let files = json!([file("crds/c.yaml", b"crd"), file("logo.png", b"\xff\xfe"), file(".helmignore", b"logo*")]);
+        let release = release(templates, files);
+        let folder = tempfile::tempdir().unwrap();
+        let chart = folder.path().join("chart");
+        release.write_chart(&chart).unwrap();
+        let read = |name: &str| fs::read(chart.join(name)).unwrap();
+        assert_eq!(read("values.yaml"), b"{\"a\":1.0}");
+        assert_eq!(read("values.schema.json"), b"{}");
+        assert_eq!(read("templates/a.yaml"), b"{{ 1 }}");
+        assert_eq!((read("crds/c.yaml"), read("logo.png")), (b"crd".to_vec(), b"\xff\xfe".to_vec()));
+        assert!(!chart.join(".helmignore").exists());
+        assert_eq!((release.chart_name().as_str(), release.values()), ("shop-1.0.0", Some("{\"b\":1000.0}")));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = fs::metadata(chart.join("values.yaml")).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+        assert!(matches!(release.write_chart(&chart), Err(ChartError::Write { .. })), "nothing is written over");
+    }
+
+    #[test]
+    fn nothing_is_written_outside_of_the_chart() {
+        for name in ["../x", "templates/../../x", "/tmp/x", "", ".", "templates/./../../x"] {
+            let folder = tempfile::tempdir().unwrap();
+            let first = file("templates/a.yaml", b"");
+            for release in
+                [release(json!([first, file(name, b"x")]), json!([])), release(json!([]), json!([file(name, b"x")]))]
+            {
+                let error = release.write_chart(&folder.path().join("chart")).unwrap_err();
+                assert!(matches!(error, ChartError::Outside(_)), "{name}: {error}");
+                assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn subcharts_are_those_declared_and_those_rendered() {
+        let mut release = release(json!([]), json!([]));
+        let chart = release.chart.as_mut().unwrap();
+        let metadata = json!({"name": "shop", "dependencies": [{"name": "postgresql"}, {"name": null}]});
+        chart.metadata = Some(serde_json::from_value(metadata).unwrap());
+        let templates = ["shop/templates/charts/a.yaml", "shop/charts/redis/charts/common/templates/a.yaml"];
+        let found = release.subcharts(&templates.map(str::to_owned));
+        assert_eq!(found, BTreeSet::from([String::new(), "postgresql".to_owned(), "redis".to_owned()]));
+    }
+}

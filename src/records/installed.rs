@@ -1,0 +1,88 @@
+//! Which releases there are, and which of its records an upgrade would start from.
+
+use std::collections::BTreeMap;
+
+/// With which every record's name begins.
+const PREFIX: &str = "sh.helm.release.v1.";
+
+/// A release that can be upgraded.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Installed {
+    /// Where its records are.
+    pub namespace: String,
+    pub name: String,
+    /// Of the objects that hold its records.
+    pub kind: &'static str,
+    /// The last revision that was deployed, else the last one.
+    pub revision: u64,
+    /// That of the next upgrade.
+    pub next: u64,
+}
+
+impl Installed {
+    /// The object that holds the record from which an upgrade starts.
+    #[must_use]
+    pub fn record(&self) -> String {
+        format!("{PREFIX}{}.v{}", self.name, self.revision)
+    }
+}
+
+/// What a table of `kubectl` lists: the namespace, if it is not given, then the object's name, at the end its status.
+#[must_use]
+pub fn installed(table: &str, kind: &'static str, namespace: Option<&str>) -> Vec<Installed> {
+    let mut histories = BTreeMap::<(String, String), Vec<(u64, &str)>>::new();
+    for line in table.lines() {
+        let mut columns = line.split_whitespace();
+        let Some(namespace) = namespace.or_else(|| columns.next()) else { continue };
+        let Some((name, revision)) = columns.next().and_then(revision_of) else { continue };
+        let status = columns.last().unwrap_or_default();
+        histories.entry((namespace.to_owned(), name.to_owned())).or_default().push((revision, status));
+    }
+    let releases = histories.into_iter().filter_map(|((namespace, name), history)| {
+        let (last, status) = history.iter().max()?;
+        let deployed = history.iter().filter(|(_, status)| *status == "deployed").max();
+        let revision = deployed.map_or(*last, |(revision, _)| *revision);
+        // What is left of an uninstalled release is its history: there is nothing to upgrade.
+        let is_there = !status.starts_with("uninstall");
+        is_there.then_some(Installed { namespace, name, kind, revision, next: last + 1 })
+    });
+    releases.collect()
+}
+
+/// The release and the revision that a record's name says.
+fn revision_of(record: &str) -> Option<(&str, u64)> {
+    let (name, revision) = record.strip_prefix(PREFIX)?.rsplit_once(".v")?;
+    Some((name, revision.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Installed, installed};
+
+    fn release(namespace: &str, name: &str, revision: u64, next: u64) -> Installed {
+        Installed { namespace: namespace.to_owned(), name: name.to_owned(), kind: "Secret", revision, next }
+    }
+
+    #[test]
+    fn an_upgrade_starts_from_the_last_deployed_revision() {
+        let table = "\
+shop   sh.helm.release.v1.orders.v9    helm.sh/release.v1   1     3d    superseded
+shop   sh.helm.release.v1.orders.v10   helm.sh/release.v1   1     2d    deployed
+shop   sh.helm.release.v1.orders.v11   helm.sh/release.v1   1     1d    failed
+data   sh.helm.release.v1.a.v1.v1      helm.sh/release.v1   1     1d    failed
+data   sh.helm.release.v1.a.v1.v2      helm.sh/release.v1   1     1d    pending-upgrade
+data   sh.helm.release.v1.gone.v1      helm.sh/release.v1   1     1d    superseded
+data   sh.helm.release.v1.gone.v2      helm.sh/release.v1   1     1d    uninstalled
+data   other                           helm.sh/release.v1   1     1d    deployed
+";
+        let releases = installed(table, "Secret", None);
+        assert_eq!(releases, [release("data", "a.v1", 2, 3), release("shop", "orders", 10, 12)]);
+        assert_eq!(releases[1].record(), "sh.helm.release.v1.orders.v10");
+    }
+
+    #[test]
+    fn a_table_of_one_namespace_does_not_name_it() {
+        let table = "sh.helm.release.v1.orders.v1   1     5s    deployed\n\n";
+        assert_eq!(installed(table, "Secret", Some("shop")), [release("shop", "orders", 1, 2)]);
+    }
+}

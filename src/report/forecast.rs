@@ -1,0 +1,185 @@
+//! What the next upgrade of each release would meet, the worst first, and how that is written.
+
+mod html;
+mod human;
+mod json;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io::{self, Write};
+
+use clap::ValueEnum;
+use serde::Serialize;
+use stable_hooks_policy::RuleId;
+
+use super::{Finding, Judged, Level, Verdict};
+
+/// So many objects of a flip stand in the table; its findings name them all.
+const MOST_NAMED: usize = 2;
+
+/// How a forecast is written.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people: a table, then the findings
+    #[default]
+    Human,
+    /// The documented format, version 1
+    Json,
+    /// A page that loads nothing
+    Html,
+}
+
+/// What is ahead of a release, the worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Outlook {
+    Flips,
+    Denied,
+    NotForecastable,
+    Warned,
+    Stable,
+}
+
+/// Why a release's next upgrade cannot be judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Trouble {
+    /// In few words.
+    pub(crate) what: &'static str,
+    /// Whole, with what can be done.
+    pub(crate) reason: String,
+}
+
+/// One release, and what its next upgrade would meet.
+#[derive(Debug)]
+pub(crate) struct Forecast {
+    /// Where its records are.
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    /// Its name and version; empty where that is not known.
+    pub(crate) chart: String,
+    /// That of the next upgrade.
+    pub(crate) revision: u64,
+    pub(crate) judged: Result<Judged, Trouble>,
+}
+
+/// How many releases have which outlook.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Summary {
+    releases: usize,
+    pub(crate) flips: usize,
+    pub(crate) denied: usize,
+    pub(crate) not_forecastable: usize,
+    pub(crate) warned: usize,
+    stable: usize,
+}
+
+impl Format {
+    /// Writes forecasts that are in order.
+    pub(crate) fn write(self, out: &mut dyn Write, forecasts: &[Forecast]) -> io::Result<()> {
+        match self {
+            Self::Human => human::write(out, forecasts),
+            Self::Json => json::write(out, forecasts),
+            Self::Html => html::write(out, forecasts),
+        }
+    }
+}
+
+impl Outlook {
+    const ALL: [Self; 5] = [Self::Flips, Self::Denied, Self::NotForecastable, Self::Warned, Self::Stable];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Flips => "flips",
+            Self::Denied => "denied",
+            Self::NotForecastable => "not forecastable",
+            Self::Warned => "warned",
+            Self::Stable => "stable",
+        }
+    }
+
+    /// What the summary says of that many releases.
+    fn said_of(self, count: usize) -> String {
+        let words = match self {
+            Self::Flips => "will flip",
+            Self::Denied => "will be denied",
+            Self::NotForecastable => "not forecastable",
+            Self::Warned => "with warnings",
+            Self::Stable => "stable",
+        };
+        format!("{count} {words}")
+    }
+}
+
+impl Forecast {
+    /// The worst first, then by name.
+    pub(crate) fn order(&self) -> impl Ord + use<> {
+        (self.outlook(), self.namespace.clone(), self.name.clone())
+    }
+
+    pub(crate) fn outlook(&self) -> Outlook {
+        let Ok(judged) = &self.judged else { return Outlook::NotForecastable };
+        match judged.verdict {
+            Verdict::Deny if flips(judged).next().is_some() => Outlook::Flips,
+            Verdict::Deny => Outlook::Denied,
+            Verdict::Allow | Verdict::Normalize if judged.findings.is_empty() => Outlook::Stable,
+            Verdict::Allow | Verdict::Normalize => Outlook::Warned,
+        }
+    }
+
+    /// In few words, for a table.
+    fn why(&self) -> String {
+        let judged = match &self.judged {
+            Ok(judged) => judged,
+            Err(trouble) => return trouble.what.to_owned(),
+        };
+        let flips: BTreeSet<_> = flips(judged).map(|finding| &finding.object).collect();
+        if flips.is_empty() {
+            let rules: BTreeSet<_> = judged.findings.iter().map(|finding| finding.rule.as_str()).collect();
+            return rules.into_iter().filter(|rule| !rule.is_empty()).collect::<Vec<_>>().join(", ");
+        }
+        let named = flips.iter().take(MOST_NAMED).map(|object| format!("{} {}", object.kind, object.name));
+        let more = flips.len().saturating_sub(MOST_NAMED);
+        let more = (more > 0).then(|| format!("{more} more"));
+        named.chain(more).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The findings that say that an object changes sides, and deny it.
+fn flips(judged: &Judged) -> impl Iterator<Item = &Finding> {
+    let is_flip =
+        |finding: &&Finding| finding.level == Level::Deny && finding.rule == RuleId::ReleaseIdentityFlip.as_str();
+    judged.findings.iter().filter(is_flip)
+}
+
+impl Summary {
+    pub(crate) fn of(forecasts: &[Forecast]) -> Self {
+        let count = |outlook| forecasts.iter().filter(|forecast| forecast.outlook() == outlook).count();
+        Self {
+            releases: forecasts.len(),
+            flips: count(Outlook::Flips),
+            denied: count(Outlook::Denied),
+            not_forecastable: count(Outlook::NotForecastable),
+            warned: count(Outlook::Warned),
+            stable: count(Outlook::Stable),
+        }
+    }
+
+    fn count(&self, outlook: Outlook) -> usize {
+        match outlook {
+            Outlook::Flips => self.flips,
+            Outlook::Denied => self.denied,
+            Outlook::NotForecastable => self.not_forecastable,
+            Outlook::Warned => self.warned,
+            Outlook::Stable => self.stable,
+        }
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts: Vec<_> = Outlook::ALL.into_iter().map(|outlook| outlook.said_of(self.count(outlook))).collect();
+        let releases = if self.releases == 1 { "release" } else { "releases" };
+        write!(f, "{} {releases}: {}", self.releases, parts.join(", "))
+    }
+}
