@@ -1,6 +1,6 @@
 # Verbs only; CI calls the same ones. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup try test test-wasm schemas lint docs e2e e2e-argocd e2e-kwctl e2e-kyverno bench ci
+.PHONY: help setup try test test-wasm schemas lint docs artifacthub e2e e2e-argocd e2e-kwctl e2e-kyverno bench ci
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stable-hooks
 SOURCES := Cargo.toml Cargo.lock policy/Cargo.toml policy/wasm-cargo $(shell find policy/src -name '*.rs')
@@ -9,6 +9,8 @@ RUNNER := $(CACHE)/wasm-bindgen-$(BINDGEN)/bin/wasm-bindgen-test-runner
 SCHEMAS := $(CACHE)/schemas-1
 BUILT := $(or $(CARGO_TARGET_DIR),target)/wasm/wasm32-unknown-unknown/wasm
 MOST_BYTES := 550000
+# When the version in Cargo.toml was or will be released.
+RELEASED := 2026-11-21T00:00:00Z
 BINARYEN := 132.0.0
 WASM_OPT := $(CACHE)/binaryen-$(BINARYEN)/node_modules/.bin/wasm-opt
 FEATURES := bulk-memory bulk-memory-opt sign-ext mutable-globals nontrapping-float-to-int multivalue reference-types simd
@@ -85,6 +87,10 @@ annotated-policy.wasm annotated-releases-policy.wasm: policy.wasm
 
 docs: annotated-policy.wasm ## rewrite what is generated from the code
 	BLESS=1 cargo test -q --test it -- docs fuel
+
+artifacthub: ## rewrite the Artifact Hub packages from the metadata and the forms, with kwctl
+	policy/artifacthub policy $(RELEASED) >artifacthub-pkg.yml
+	policy/artifacthub policy/releases $(RELEASED) >policy/releases/artifacthub-pkg.yml
 
 e2e: annotated-policy.wasm annotated-releases-policy.wasm ## real API server, real Helm, without and with the policy
 	cargo build -q

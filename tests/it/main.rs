@@ -26,6 +26,7 @@ mod helms;
 mod host;
 mod house;
 mod outputs;
+mod packages;
 mod plugin;
 mod properties;
 mod release_cases;
