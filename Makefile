@@ -6,7 +6,8 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stable-hooks
 SOURCES := Cargo.toml Cargo.lock policy/Cargo.toml policy/wasm-cargo $(shell find policy/src -name '*.rs')
 BINDGEN := $(shell sed -n '/^name = "wasm-bindgen"$$/{n;s/.*"\(.*\)"/\1/p}' Cargo.lock)
 RUNNER := $(CACHE)/wasm-bindgen-$(BINDGEN)/bin/wasm-bindgen-test-runner
-SCHEMAS := $(CACHE)/schemas-1
+SCHEMAS := $(CACHE)/schemas-2
+KUBEWARDEN := github.com/kubewarden/kubewarden-controller@v1.36.0:charts/kubewarden-crds/templates/crds/policies.kubewarden.io
 BUILT := $(or $(CARGO_TARGET_DIR),target)/wasm/wasm32-unknown-unknown/wasm
 MOST_BYTES := 550000
 # When the version in Cargo.toml was or will be released.
@@ -26,7 +27,8 @@ try: annotated-policy.wasm ## watch the wasm judge requests that a real API serv
 
 test: annotated-policy.wasm annotated-releases-policy.wasm test-wasm schemas ## every test
 	@set -e; if [ -d $(SCHEMAS) ]; then export SCHEMAS=$(SCHEMAS); fi; \
-	if command -v go >/dev/null; then set -- $$(e2e/tools/build helm3 helm4); export HELM3=$$1/helm HELM4=$$2/helm; fi; \
+	if command -v go >/dev/null; then set -- $$(e2e/tools/build helm3 helm4 kustomize); \
+	export HELM3=$$1/helm HELM4=$$2/helm KUSTOMIZE=$$3/kustomize; fi; \
 	cargo test --workspace --exclude stable-hooks-e2e
 
 test-wasm: ## the core's tests as wasm in Node
@@ -39,7 +41,7 @@ else
 	@echo "test-wasm needs Node, and in CI it is not skipped" >&2; exit 1
 endif
 
-schemas: ## the published schemas that tests hold our reports against
+schemas: ## the published schemas that tests hold our reports and manifests against
 ifneq ($(and $(shell command -v go),$(shell command -v npm)),)
 schemas: $(SCHEMAS)
 else ifeq ($(CI),)
@@ -48,12 +50,13 @@ else
 	@echo "the schemas need npm and Go, and in CI they are not skipped" >&2; exit 1
 endif
 
-# From packages that carry them: SARIF's from npm, the two CRDs from Go modules.
+# From packages that carry them: SARIF's from npm, the CRDs from Go modules.
 $(SCHEMAS):
 	rm -rf $@.new && mkdir -p $@.new && cd $@.new && npm pack --silent @microsoft/jest-sarif@1.0.0-beta.0 >/dev/null
 	tar -xzOf $@.new/*.tgz package/lib/schemas/sarif-2.1.0-rtm.5.json >$@.new/sarif-2.1.0.json
 	for file in github.com/kyverno/kyverno@v1.12.0:config/crds/policyreport/wgpolicyk8s.io_policyreports.yaml \
-		github.com/openreports/reports-api@v0.2.1:config/crd/openreports.io_reports.yaml; do \
+		github.com/openreports/reports-api@v0.2.1:config/crd/openreports.io_reports.yaml \
+		$(KUBEWARDEN)_policyservers.yaml $(KUBEWARDEN)_clusteradmissionpolicies.yaml $(KUBEWARDEN)_admissionpolicies.yaml; do \
 		folder=$$(go mod download -json $${file%:*} | sed -n 's/.*"Dir": "\(.*\)".*/\1/p') && \
 		install -m 644 "$$folder/$${file#*:}" $@.new || exit; done
 	rm $@.new/*.tgz && mv $@.new $@

@@ -25,6 +25,7 @@ mod guests;
 mod helms;
 mod host;
 mod house;
+mod manifests;
 mod outputs;
 mod packages;
 mod plugin;
