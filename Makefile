@@ -84,7 +84,7 @@ $(WASM_OPT): | setup
 annotated-policy.wasm: policy/metadata.yml ## the objects policy: with the metadata that policy-server requires
 annotated-releases-policy.wasm: policy/releases/metadata.yml ## the releases policy: the same bytes, other metadata
 annotated-policy.wasm annotated-releases-policy.wasm: policy.wasm
-	@if command -v kwctl >/dev/null; then kwctl annotate policy.wasm -m $(filter %.yml,$^) -u README.md -o $@; \
+	@if command -v kwctl >/dev/null; then kwctl annotate policy.wasm -m $(filter %.yml,$^) -u policy/usage.md -o $@; \
 	else cargo run -q --example annotate -- policy.wasm $(filter %.yml,$^) $@; fi
 	@bytes=$$(wc -c <$@); echo "$@: $$bytes bytes, at most $(MOST_BYTES)"; [ $$bytes -le $(MOST_BYTES) ] || { rm $@; exit 1; }
 
@@ -102,8 +102,10 @@ e2e: annotated-policy.wasm annotated-releases-policy.wasm ## real API server, re
 e2e-argocd: annotated-policy.wasm annotated-releases-policy.wasm ## the same API server, with real Argo CD
 	cargo test -q -p stable-hooks-e2e --test argocd
 
-e2e-kwctl: annotated-policy.wasm ## the annotated wasm under the real kwctl
-	bats e2e
+e2e-kwctl: annotated-policy.wasm annotated-releases-policy.wasm ## the annotated wasm under the real kwctl and policy-server
+	cargo build -q
+	set -- $$(e2e/tools/build kustomize yq) && PATH="$$1:$$2:$$PATH" \
+	STABLE_HOOKS="$(abspath $(or $(CARGO_TARGET_DIR),target))/debug/stable-hooks" bats e2e
 
 e2e-kyverno: annotated-policy.wasm annotated-releases-policy.wasm ## the policy asked by the real Kyverno
 	cargo test -q -p stable-hooks-e2e --test kyverno

@@ -7,12 +7,15 @@ use stable_hooks_policy::docs::{Policy, questions, rules_table, settings_table};
 use crate::engines::root;
 
 #[test]
-fn docs_the_readme_tables_are_current() {
-    let mut readme = fs::read_to_string(root().join("README.md")).unwrap();
-    for (name, table) in [("rules", rules_table()), ("settings", settings_table())] {
-        readme = with_block(&readme, name, &table);
+fn docs_the_tables_are_current() {
+    for (file, name, table) in [
+        ("README.md", "rules", rules_table()),
+        ("README.md", "settings", settings_table()),
+        ("policy/usage.md", "settings", settings_table()),
+    ] {
+        let text = fs::read_to_string(root().join(file)).unwrap();
+        assert_current(file, &with_block(&text, name, &table));
     }
-    assert_current("README.md", &readme);
 }
 
 #[test]
