@@ -89,7 +89,7 @@ annotated-policy.wasm annotated-releases-policy.wasm: policy.wasm
 	@bytes=$$(wc -c <$@); echo "$@: $$bytes bytes, at most $(MOST_BYTES)"; [ $$bytes -le $(MOST_BYTES) ] || { rm $@; exit 1; }
 
 docs: annotated-policy.wasm ## rewrite what is generated from the code
-	BLESS=1 cargo test -q --test it -- docs fuel
+	BLESS=1 cargo test -q --test it -- audit docs fuel
 
 artifacthub: ## rewrite the Artifact Hub packages from the metadata and the forms, with kwctl
 	policy/artifacthub policy $(RELEASED) >artifacthub-pkg.yml

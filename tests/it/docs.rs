@@ -13,8 +13,7 @@ fn docs_the_tables_are_current() {
         ("README.md", "settings", settings_table()),
         ("policy/usage.md", "settings", settings_table()),
     ] {
-        let text = fs::read_to_string(root().join(file)).unwrap();
-        assert_current(file, &with_block(&text, name, &table));
+        assert_block(file, name, &table);
     }
 }
 
@@ -22,6 +21,12 @@ fn docs_the_tables_are_current() {
 fn docs_the_forms_ask_for_what_each_policy_obeys() {
     assert_current("policy/questions-ui.yml", &questions(Policy::Objects));
     assert_current("policy/releases/questions-ui.yml", &questions(Policy::Releases));
+}
+
+/// The block between the two marks in a file is as the code says.
+pub(crate) fn assert_block(file: &str, name: &str, block: &str) {
+    let text = fs::read_to_string(root().join(file)).unwrap();
+    assert_current(file, &with_block(&text, name, block));
 }
 
 /// The file is as the code says; with BLESS it is made so.

@@ -9,6 +9,7 @@
     reason = "a test fails by panicking, and clippy takes its helpers for production code"
 )]
 
+mod audit;
 mod cases;
 mod chart_helm;
 mod chart_renders;
