@@ -1,6 +1,6 @@
 # Verbs only; CI calls the same ones. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup try test test-wasm schemas lint docs artifacthub e2e e2e-argocd e2e-kwctl e2e-kyverno bench ci
+.PHONY: help setup try test test-wasm schemas lint deny docs artifacthub reproducible e2e e2e-argocd e2e-kwctl e2e-kyverno bench ci
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stable-hooks
 SOURCES := Cargo.toml Cargo.lock policy/Cargo.toml policy/wasm-cargo $(shell find policy/src -name '*.rs')
@@ -70,9 +70,15 @@ lint: ## formatting and lints
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items -q
 
+deny: ## licences, duplicates, sources and known vulnerabilities of all dependencies
+	cargo deny --workspace check
+
 policy.wasm: $(SOURCES) | $(WASM_OPT) ## the policy as wasm
 	policy/wasm-cargo build --profile wasm -p stable-hooks-policy
 	$(WASM_OPT) -Oz $(FEATURES:%=--enable-%) -o $@ $(BUILT)/stable_hooks_policy.wasm
+
+reproducible: ## two builds of policy.wasm, in different folders, have the same bytes
+	policy/reproducible
 
 yardstick.wasm: Cargo.lock tests/yardstick/Cargo.toml tests/yardstick/src/lib.rs | $(WASM_OPT)
 	policy/wasm-cargo build --profile wasm -p yardstick

@@ -36,3 +36,4 @@ mod release_records;
 mod releases;
 mod rules;
 mod streams;
+mod workflows;
