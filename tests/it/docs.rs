@@ -4,7 +4,8 @@ use std::fs;
 
 use stable_hooks_policy::docs::{Policy, questions, rules_table, settings_table};
 
-use crate::engines::root;
+use crate::engines::{files, relative, root};
+use crate::packages::yaml;
 
 #[test]
 fn docs_the_tables_are_current() {
@@ -45,4 +46,54 @@ fn with_block(text: &str, name: &str, block: &str) -> String {
     let (before, rest) = text.split_once(&begin).expect("the begin mark");
     let (_, after) = rest.split_once(&end).expect("the end mark");
     format!("{before}{begin}\n{block}\n{end}{after}")
+}
+
+/// All that can say something, and the suites that quote Kubewarden.
+fn sources() -> String {
+    let folders = [("policy/src", "rs"), ("src", "rs"), ("e2e", "bats")];
+    let paths = folders.into_iter().flat_map(|(folder, ending)| files(folder, ending));
+    paths.map(|path| fs::read_to_string(path).unwrap()).collect()
+}
+
+#[test]
+fn docs_troubleshooting_explains_messages_that_there_are() {
+    let page = fs::read_to_string(root().join("docs/troubleshooting.md")).unwrap();
+    let (sources, mut explained) = (sources(), 0);
+    for heading in page.lines().filter_map(|line| line.strip_prefix("### `")) {
+        let message = heading.strip_suffix('`').unwrap();
+        assert!(sources.contains(message), "nothing says {message:?}");
+        explained += 1;
+    }
+    assert!(explained > 10, "{explained} messages");
+}
+
+#[test]
+fn docs_links_lead_somewhere_and_scenarios_are_called_so() {
+    let pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md"].map(|name| root().join(name));
+    for page in files("docs", "md").into_iter().chain(pages) {
+        let text = fs::read_to_string(&page).unwrap();
+        let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for target in targets.filter(|target| !target.starts_with("http")) {
+            let path = page.parent().unwrap().join(target.split('#').next().unwrap());
+            assert!(path.exists(), "{}: {target}", relative(&page));
+        }
+    }
+    let proof = fs::read_to_string(root().join("docs/proof.md")).unwrap();
+    let argocd = fs::read_to_string(root().join("e2e/tests/argocd/main.rs")).unwrap();
+    let hooks = fs::read_to_string(root().join("docs/hooks.md")).unwrap().replace('\n', " ").replace("  ", " ");
+    let named: Vec<_> = hooks.split("seen: \"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    for scenario in &named {
+        let is_proven = proof.contains(&format!("### {scenario}\n")) || argocd.contains(&format!("(\"{scenario}\","));
+        assert!(is_proven, "no scenario is called {scenario:?}");
+    }
+    assert!(named.len() > 5, "{named:?}");
+}
+
+#[test]
+fn docs_the_changelog_knows_the_version() {
+    let changelog = fs::read_to_string(root().join("CHANGELOG.md")).unwrap();
+    let heading = format!("## [{}] - ", env!("CARGO_PKG_VERSION"));
+    let created = yaml("artifacthub-pkg.yml")["createdAt"].as_str().unwrap()[..10].to_owned();
+    assert!(changelog.contains(&format!("{heading}{created}\n")), "{heading}{created}");
+    assert_eq!(yaml("policy/releases/artifacthub-pkg.yml")["createdAt"], yaml("artifacthub-pkg.yml")["createdAt"]);
 }

@@ -16,6 +16,7 @@ mod chart_renders;
 mod ci;
 mod cli;
 mod cli_release;
+mod commands;
 mod corpus;
 mod docs;
 mod engines;

@@ -101,6 +101,12 @@ pub(crate) const CASES: &[Case] = &[
         ..CASE
     },
     Case {
+        name: "The recipes",
+        about: "`recipe-…`, the charts of [docs/recipes.md](recipes.md): installed, upgraded to another image, upgraded again.",
+        run: recipes,
+        ..CASE
+    },
+    Case {
         name: "Formance before its change",
         about: "`formance-before`: no label says that this is a migration, and it flips; the upgrade is denied all the same.",
         run: |world, major| {
@@ -294,4 +300,25 @@ pub(crate) fn report(scene: &Scene<'_>, seen: &str, runs: &[Run]) -> Report {
         }
     }
     Report { seen: scene.shown(seen), said }
+}
+
+fn recipes(world: &World, major: Major) -> Report {
+    let scene = Scene::new(world, "the recipes", major, Some(LIVE));
+    let mut runs = Vec::new();
+    for recipe in ["hook-before", "hook-after", "job-per-image", "init-container"] {
+        let chart = format!("recipe-{recipe}");
+        runs.push(scene.install(recipe, &chart, &[]).succeeds());
+        scene.settle();
+        for image in ["image=orders:2", "image=orders:2"] {
+            runs.push(scene.upgrade(recipe, &chart, &["--set", image]).succeeds());
+            scene.settle();
+        }
+    }
+    for run in &runs {
+        assert_eq!(run.warnings(), [""; 0], "{}", run.stderr);
+    }
+    let jobs = scene.cluster().list("Job", &scene.namespace);
+    let migrated = jobs.iter().filter(|job| job["spec"]["template"]["spec"]["containers"][0]["image"] == "orders:2");
+    assert_eq!((jobs.len(), migrated.count()), (3, 3), "each recipe with a Job has one, of the second image");
+    report(&scene, "All go through without a warning; each Job that is left has run the second image.", &runs)
 }
