@@ -14,13 +14,23 @@ use crate::engines::{built, files, relative, root};
 use crate::helms::{command, folder, helms, path_with, path_with_script};
 
 /// What wants a cluster, or minutes: how it begins, and which file runs the same with which words.
-const ELSEWHERE: [(&str, &str, &str); 7] = [
+const ELSEWHERE: [(&str, &str, &str); 9] = [
     ("make ", "Makefile", ".PHONY: help setup try test"),
     ("cargo install --path .", "action.yml", "cargo install --locked --quiet --path"),
     ("helm plugin install plugins/post-renderer", "e2e/tests/helm/works.rs", "/../plugins/post-renderer"),
     ("helm stable-hooks chart", "tests/it/plugin.rs", "`helm stable-hooks …`: the plugin, installed by the real Helm"),
-    ("helm upgrade --install orders ./chart --post-renderer", "e2e/tests/helm/works.rs", "\"--post-renderer\", \"stable-hooks-fix\""),
-    ("helm upgrade orders ./chart -n shop --labels", "e2e/tests/helm/works.rs", "\"--labels\", \"stable-hooks/accept-flip=2\""),
+    (
+        "helm upgrade --install orders ./chart --post-renderer",
+        "e2e/tests/helm/works.rs",
+        "\"--post-renderer\", \"stable-hooks-fix\"",
+    ),
+    (
+        "helm upgrade orders ./chart -n shop --labels",
+        "e2e/tests/helm/works.rs",
+        "\"--labels\", \"stable-hooks/accept-flip=2\"",
+    ),
+    ("helm upgrade orders ./chart -n shop", "e2e/tests/helm/works.rs", "hook=false,image=orders:4"),
+    ("kubectl delete ", "e2e/tests/helm/works.rs", "\"delete\", \"job,serviceaccount\""),
     ("kubectl apply ", "tests/it/manifests.rs", "manifests_are_all_built_here"),
 ];
 
@@ -85,7 +95,8 @@ fn commands_on_every_page_run() {
     let mut run = 0;
     for (number, helm) in helms().iter().enumerate() {
         let stage = stage(&number.to_string(), helm);
-        let (programs, kubectl) = (path_with(&format!("commands-{number}-programs"), helm), kubectl(&number.to_string()));
+        let (programs, kubectl) =
+            (path_with(&format!("commands-{number}-programs"), helm), kubectl(&number.to_string()));
         for page in pages() {
             for line in commands(&page) {
                 if ELSEWHERE.iter().any(|(start, ..)| line.starts_with(start)) {
@@ -115,7 +126,9 @@ fn commands_that_want_a_cluster_are_run_elsewhere() {
     for verb in commands.iter().filter_map(|line| line.strip_prefix("make ")) {
         assert!(makefile.contains(&format!("\n{verb}: ")), "make {verb}");
     }
-    for folder in commands.iter().filter(|line| line.starts_with("kubectl apply")).filter_map(|line| line.split(" -k ").nth(1)) {
+    for folder in
+        commands.iter().filter(|line| line.starts_with("kubectl apply")).filter_map(|line| line.split(" -k ").nth(1))
+    {
         assert!(root().join(folder).join("kustomization.yaml").exists(), "{folder}");
     }
 }

@@ -80,7 +80,8 @@ fn docs_links_lead_somewhere_and_scenarios_are_called_so() {
     }
     let proof = fs::read_to_string(root().join("docs/proof.md")).unwrap();
     let argocd = fs::read_to_string(root().join("e2e/tests/argocd/main.rs")).unwrap();
-    let hooks = fs::read_to_string(root().join("docs/hooks.md")).unwrap().replace('\n', " ").replace("  ", " ");
+    let hooks = fs::read_to_string(root().join("docs/hooks.md")).unwrap();
+    let hooks = hooks.split_whitespace().collect::<Vec<_>>().join(" ");
     let named: Vec<_> = hooks.split("seen: \"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     for scenario in &named {
         let is_proven = proof.contains(&format!("### {scenario}\n")) || argocd.contains(&format!("(\"{scenario}\","));
