@@ -1,14 +1,17 @@
 # Verbs only; CI calls the same ones. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup try test test-wasm schemas lint docs e2e e2e-argocd e2e-kwctl e2e-kyverno bench ci
+.PHONY: help setup try test test-wasm schemas lint deny docs artifacthub reproducible e2e e2e-argocd e2e-kwctl e2e-kyverno bench ci
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stable-hooks
 SOURCES := Cargo.toml Cargo.lock policy/Cargo.toml policy/wasm-cargo $(shell find policy/src -name '*.rs')
 BINDGEN := $(shell sed -n '/^name = "wasm-bindgen"$$/{n;s/.*"\(.*\)"/\1/p}' Cargo.lock)
 RUNNER := $(CACHE)/wasm-bindgen-$(BINDGEN)/bin/wasm-bindgen-test-runner
-SCHEMAS := $(CACHE)/schemas-1
+SCHEMAS := $(CACHE)/schemas-2
+KUBEWARDEN := github.com/kubewarden/kubewarden-controller@v1.36.0:charts/kubewarden-crds/templates/crds/policies.kubewarden.io
 BUILT := $(or $(CARGO_TARGET_DIR),target)/wasm/wasm32-unknown-unknown/wasm
 MOST_BYTES := 550000
+# When the version in Cargo.toml was or will be released.
+RELEASED := 2026-11-21T00:00:00Z
 BINARYEN := 132.0.0
 WASM_OPT := $(CACHE)/binaryen-$(BINARYEN)/node_modules/.bin/wasm-opt
 FEATURES := bulk-memory bulk-memory-opt sign-ext mutable-globals nontrapping-float-to-int multivalue reference-types simd
@@ -24,8 +27,8 @@ try: annotated-policy.wasm ## watch the wasm judge requests that a real API serv
 
 test: annotated-policy.wasm annotated-releases-policy.wasm test-wasm schemas ## every test
 	@set -e; if [ -d $(SCHEMAS) ]; then export SCHEMAS=$(SCHEMAS); fi; \
-	if command -v go >/dev/null; then set -- $$(e2e/tools/build helm3 helm4 oracle); \
-		export HELM3=$$1/helm HELM4=$$2/helm ORACLE=$$3/oracle; fi; \
+	if command -v go >/dev/null; then set -- $$(e2e/tools/build helm3 helm4 oracle kustomize); \
+	export HELM3=$$1/helm HELM4=$$2/helm ORACLE=$$3/oracle KUSTOMIZE=$$4/kustomize; fi; \
 	cargo test --workspace --exclude stable-hooks-e2e
 
 test-wasm: ## the core's tests as wasm in Node
@@ -38,7 +41,7 @@ else
 	@echo "test-wasm needs Node, and in CI it is not skipped" >&2; exit 1
 endif
 
-schemas: ## the published schemas that tests hold our reports against
+schemas: ## the published schemas that tests hold our reports and manifests against
 ifneq ($(and $(shell command -v go),$(shell command -v npm)),)
 schemas: $(SCHEMAS)
 else ifeq ($(CI),)
@@ -47,12 +50,13 @@ else
 	@echo "the schemas need npm and Go, and in CI they are not skipped" >&2; exit 1
 endif
 
-# From packages that carry them: SARIF's from npm, the two CRDs from Go modules.
+# From packages that carry them: SARIF's from npm, the CRDs from Go modules.
 $(SCHEMAS):
 	rm -rf $@.new && mkdir -p $@.new && cd $@.new && npm pack --silent @microsoft/jest-sarif@1.0.0-beta.0 >/dev/null
 	tar -xzOf $@.new/*.tgz package/lib/schemas/sarif-2.1.0-rtm.5.json >$@.new/sarif-2.1.0.json
 	for file in github.com/kyverno/kyverno@v1.12.0:config/crds/policyreport/wgpolicyk8s.io_policyreports.yaml \
-		github.com/openreports/reports-api@v0.2.1:config/crd/openreports.io_reports.yaml; do \
+		github.com/openreports/reports-api@v0.2.1:config/crd/openreports.io_reports.yaml \
+		$(KUBEWARDEN)_policyservers.yaml $(KUBEWARDEN)_clusteradmissionpolicies.yaml $(KUBEWARDEN)_admissionpolicies.yaml; do \
 		folder=$$(go mod download -json $${file%:*} | sed -n 's/.*"Dir": "\(.*\)".*/\1/p') && \
 		install -m 644 "$$folder/$${file#*:}" $@.new || exit; done
 	rm $@.new/*.tgz && mv $@.new $@
@@ -66,9 +70,15 @@ lint: ## formatting and lints
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items -q
 
+deny: ## licences, duplicates, sources and known vulnerabilities of all dependencies
+	cargo deny --workspace check
+
 policy.wasm: $(SOURCES) | $(WASM_OPT) ## the policy as wasm
 	policy/wasm-cargo build --profile wasm -p stable-hooks-policy
 	$(WASM_OPT) -Oz $(FEATURES:%=--enable-%) -o $@ $(BUILT)/stable_hooks_policy.wasm
+
+reproducible: ## two builds of policy.wasm, in different folders, have the same bytes
+	policy/reproducible
 
 yardstick.wasm: Cargo.lock tests/yardstick/Cargo.toml tests/yardstick/src/lib.rs | $(WASM_OPT)
 	policy/wasm-cargo build --profile wasm -p yardstick
@@ -80,12 +90,16 @@ $(WASM_OPT): | setup
 annotated-policy.wasm: policy/metadata.yml ## the objects policy: with the metadata that policy-server requires
 annotated-releases-policy.wasm: policy/releases/metadata.yml ## the releases policy: the same bytes, other metadata
 annotated-policy.wasm annotated-releases-policy.wasm: policy.wasm
-	@if command -v kwctl >/dev/null; then kwctl annotate policy.wasm -m $(filter %.yml,$^) -u README.md -o $@; \
+	@if command -v kwctl >/dev/null; then kwctl annotate policy.wasm -m $(filter %.yml,$^) -u policy/usage.md -o $@; \
 	else cargo run -q --example annotate -- policy.wasm $(filter %.yml,$^) $@; fi
 	@bytes=$$(wc -c <$@); echo "$@: $$bytes bytes, at most $(MOST_BYTES)"; [ $$bytes -le $(MOST_BYTES) ] || { rm $@; exit 1; }
 
 docs: annotated-policy.wasm ## rewrite what is generated from the code
-	BLESS=1 cargo test -q --test it -- docs fuel
+	BLESS=1 cargo test -q --test it -- audit docs fuel
+
+artifacthub: ## rewrite the Artifact Hub packages from the metadata and the forms, with kwctl
+	policy/artifacthub policy $(RELEASED) >artifacthub-pkg.yml
+	policy/artifacthub policy/releases $(RELEASED) >policy/releases/artifacthub-pkg.yml
 
 e2e: annotated-policy.wasm annotated-releases-policy.wasm ## real API server, real Helm, without and with the policy
 	cargo build -q
@@ -94,8 +108,10 @@ e2e: annotated-policy.wasm annotated-releases-policy.wasm ## real API server, re
 e2e-argocd: annotated-policy.wasm annotated-releases-policy.wasm ## the same API server, with real Argo CD
 	cargo test -q -p stable-hooks-e2e --test argocd
 
-e2e-kwctl: annotated-policy.wasm ## the annotated wasm under the real kwctl
-	bats e2e
+e2e-kwctl: annotated-policy.wasm annotated-releases-policy.wasm ## the annotated wasm under the real kwctl and policy-server
+	cargo build -q
+	set -- $$(e2e/tools/build kustomize yq) && PATH="$$1:$$2:$$PATH" \
+	STABLE_HOOKS="$(abspath $(or $(CARGO_TARGET_DIR),target))/debug/stable-hooks" bats e2e
 
 e2e-kyverno: annotated-policy.wasm annotated-releases-policy.wasm ## the policy asked by the real Kyverno and its CLI
 	"$$(e2e/tools/build kyverno)/kubectl-kyverno" test policy/kyverno/tests --remove-color

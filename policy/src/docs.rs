@@ -1,9 +1,12 @@
-//! Pure renderers of what is generated from the code: the README's tables and the rules' pages.
+//! Pure renderers of what is generated from the code: the README's tables, the rules' pages and the forms.
+
+mod questions;
 
 use std::fmt::Write as _;
 
 use crate::rules::RuleId;
 use crate::settings::SETTINGS;
+pub use questions::{Policy, questions};
 
 /// The table of rules, in Markdown.
 pub fn rules_table() -> String {

@@ -26,6 +26,13 @@ pub struct Rule {
     check: Check,
 }
 
+impl Rule {
+    /// It judges release records, not Jobs and `ServiceAccounts`.
+    pub fn is_for_releases(&self) -> bool {
+        matches!(self.check, Check::Release(_))
+    }
+}
+
 /// What a rule looks at.
 enum Check {
     Object(fn(&Context<'_>) -> Option<Problem>),

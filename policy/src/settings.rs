@@ -16,7 +16,7 @@ use crate::selector::MIGRATION_LABEL;
 use reader::{Node, Reader};
 pub use reader::{SettingsError, SettingsErrors};
 pub(crate) use releases::{BaselineSource, Releases, Scope, Strictness};
-pub use table::{SETTINGS, Setting};
+pub use table::{Form, Obeyed, SETTINGS, Setting};
 
 /// The policy's settings; only [`Settings::parse`] and `default` make them.
 #[derive(Debug, Clone, PartialEq)]

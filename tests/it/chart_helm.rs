@@ -30,7 +30,7 @@ fn with_each(name: &str, test: impl Fn(&dyn Fn(&[&str]) -> Output)) {
     }
 }
 
-fn pack(chart: &Path, name: &str, archive: &Path) {
+pub(crate) fn pack(chart: &Path, name: &str, archive: &Path) {
     let mut builder = Builder::new(GzEncoder::new(fs::File::create(archive).unwrap(), Compression::fast()));
     builder.append_dir_all(name, chart).unwrap();
     builder.into_inner().unwrap().finish().unwrap();
@@ -275,5 +275,20 @@ fn chart_an_interrupted_run_leaves_no_folder_behind() {
         assert!(killed.success());
         assert_eq!(child.wait().unwrap().signal(), Some(status));
         assert_eq!(count(), 0, "{signal}");
+    }
+}
+
+#[test]
+fn chart_helm_the_recipes_are_clean() {
+    for helm in helms() {
+        for recipe in ["hook-before", "hook-after", "job-per-image", "init-container"] {
+            let path = path_with(&format!("recipe-{recipe}"), helm);
+            let chart = format!("e2e/charts/recipe-{recipe}");
+            let output = stable_hooks(&[&path], &["chart", &chart, "--fail-on", "warn", "-o", "json"]);
+            assert_eq!(code(&output), 0, "{recipe}: {}{}", stdout(&output), stderr(&output));
+            let upgraded = ["chart", &chart, "--against", &chart, "--set", "image=orders:2", "--fail-on", "warn"];
+            let output = stable_hooks(&[&path], &upgraded);
+            assert_eq!(code(&output), 0, "{recipe}: {}{}", stdout(&output), stderr(&output));
+        }
     }
 }

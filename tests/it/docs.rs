@@ -2,23 +2,44 @@
 
 use std::fs;
 
-use stable_hooks_policy::docs::{rules_table, settings_table};
+use stable_hooks_policy::docs::{Policy, questions, rules_table, settings_table};
 
 use crate::cli::stdout;
-use crate::engines::root;
+use crate::engines::{files, relative, root};
+use crate::packages::yaml;
 use crate::timeline::flip;
 
 #[test]
-fn docs_the_readme_tables_are_current() {
-    let path = root().join("README.md");
-    let mut readme = fs::read_to_string(&path).unwrap();
-    for (name, table) in [("rules", rules_table()), ("settings", settings_table())] {
-        readme = with_block(&readme, name, &table);
+fn docs_the_tables_are_current() {
+    for (file, name, table) in [
+        ("README.md", "rules", rules_table()),
+        ("README.md", "settings", settings_table()),
+        ("policy/usage.md", "settings", settings_table()),
+    ] {
+        assert_block(file, name, &table);
     }
+}
+
+#[test]
+fn docs_the_forms_ask_for_what_each_policy_obeys() {
+    assert_current("policy/questions-ui.yml", &questions(Policy::Objects));
+    assert_current("policy/releases/questions-ui.yml", &questions(Policy::Releases));
+}
+
+/// The block between the two marks in a file is as the code says.
+pub(crate) fn assert_block(file: &str, name: &str, block: &str) {
+    let text = fs::read_to_string(root().join(file)).unwrap();
+    assert_current(file, &with_block(&text, name, block));
+}
+
+/// The file is as the code says; with BLESS it is made so.
+fn assert_current(file: &str, expected: &str) {
+    let path = root().join(file);
     if std::env::var_os("BLESS").is_some() {
-        fs::write(&path, &readme).unwrap();
+        fs::write(&path, expected).unwrap();
     }
-    assert!(fs::read_to_string(&path).unwrap() == readme, "the tables in README.md are stale: make docs");
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == expected, "{file} is not what the code says: make docs");
 }
 
 /// The text with the block between its two marks replaced.
@@ -29,25 +50,58 @@ fn with_block(text: &str, name: &str, block: &str) -> String {
     format!("{before}{begin}\n{block}\n{end}{after}")
 }
 
+/// All that can say something, and the suites that quote Kubewarden.
+fn sources() -> String {
+    let folders = [("policy/src", "rs"), ("src", "rs"), ("e2e", "bats")];
+    let paths = folders.into_iter().flat_map(|(folder, ending)| files(folder, ending));
+    paths.map(|path| fs::read_to_string(path).unwrap()).collect()
+}
+
 #[test]
-fn docs_the_version_is_the_same_everywhere() {
-    let version = env!("CARGO_PKG_VERSION");
-    for (file, line) in [
-        ("policy/metadata.yml", format!("io.kubewarden.policy.version: {version}")),
-        ("artifacthub-pkg.yml", format!("version: {version}")),
-        ("artifacthub-pkg.yml", format!("policies/stable-hooks:v{version}")),
-    ] {
-        let text = fs::read_to_string(root().join(file)).unwrap();
-        assert!(text.contains(&line), "{file} does not say {line:?}");
+fn docs_troubleshooting_explains_messages_that_there_are() {
+    let page = fs::read_to_string(root().join("docs/troubleshooting.md")).unwrap();
+    let (sources, mut explained) = (sources(), 0);
+    for heading in page.lines().filter_map(|line| line.strip_prefix("### `")) {
+        let message = heading.strip_suffix('`').unwrap();
+        assert!(sources.contains(message), "nothing says {message:?}");
+        explained += 1;
     }
+    assert!(explained > 10, "{explained} messages");
+}
+
+#[test]
+fn docs_links_lead_somewhere_and_scenarios_are_called_so() {
+    let pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md"].map(|name| root().join(name));
+    for page in files("docs", "md").into_iter().chain(pages) {
+        let text = fs::read_to_string(&page).unwrap();
+        let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for target in targets.filter(|target| !target.starts_with("http")) {
+            let path = page.parent().unwrap().join(target.split('#').next().unwrap());
+            assert!(path.exists(), "{}: {target}", relative(&page));
+        }
+    }
+    let proof = fs::read_to_string(root().join("docs/proof.md")).unwrap();
+    let argocd = fs::read_to_string(root().join("e2e/tests/argocd/main.rs")).unwrap();
+    let hooks = fs::read_to_string(root().join("docs/hooks.md")).unwrap();
+    let hooks = hooks.split_whitespace().collect::<Vec<_>>().join(" ");
+    let named: Vec<_> = hooks.split("seen: \"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    for scenario in &named {
+        let is_proven = proof.contains(&format!("### {scenario}\n")) || argocd.contains(&format!("(\"{scenario}\","));
+        assert!(is_proven, "no scenario is called {scenario:?}");
+    }
+    assert!(named.len() > 5, "{named:?}");
+}
+
+#[test]
+fn docs_the_changelog_knows_the_version() {
+    let changelog = fs::read_to_string(root().join("CHANGELOG.md")).unwrap();
+    let heading = format!("## [{}] - ", env!("CARGO_PKG_VERSION"));
+    let created = yaml("artifacthub-pkg.yml")["createdAt"].as_str().unwrap().split('T').next().unwrap().to_owned();
+    assert!(changelog.contains(&format!("{heading}{created}\n")), "{heading}{created}");
+    assert_eq!(yaml("policy/releases/artifacthub-pkg.yml")["createdAt"], yaml("artifacthub-pkg.yml")["createdAt"]);
 }
 
 #[test]
 fn docs_the_picture_of_a_flip_is_current() {
-    let path = root().join("docs/flip.svg");
-    let picture = stdout(&flip(&["-o", "svg"]));
-    if std::env::var_os("BLESS").is_some() {
-        fs::write(&path, &picture).unwrap();
-    }
-    assert!(fs::read_to_string(&path).unwrap() == picture, "docs/flip.svg is stale: make docs");
+    assert_current("docs/flip.svg", &stdout(&flip(&["-o", "svg"])));
 }

@@ -9,6 +9,7 @@
     reason = "a test fails by panicking, and clippy takes its helpers for production code"
 )]
 
+mod audit;
 mod browser;
 mod cases;
 mod chart_helm;
@@ -16,6 +17,7 @@ mod chart_renders;
 mod ci;
 mod cli;
 mod cli_release;
+mod commands;
 mod corpus;
 mod docs;
 mod engines;
@@ -28,8 +30,10 @@ mod helms;
 mod host;
 mod house;
 mod kyverno;
+mod manifests;
 mod oracle;
 mod outputs;
+mod packages;
 mod plugin;
 mod properties;
 mod release_cases;
@@ -38,3 +42,4 @@ mod releases;
 mod rules;
 mod streams;
 mod timeline;
+mod workflows;

@@ -28,7 +28,7 @@ fn parsed(format: &str) -> Value {
 }
 
 /// A published schema, which `make schemas` puts into the folder that the variable SCHEMAS names.
-fn schema(name: &str) -> Option<Value> {
+pub(crate) fn schema(name: &str) -> Option<Value> {
     let Some(folder) = std::env::var_os("SCHEMAS") else {
         assert!(std::env::var_os("CI").is_none(), "SCHEMAS has to name a folder: make schemas");
         eprintln!("SKIPPED against {name}: SCHEMAS names no folder, see make schemas");
@@ -37,7 +37,7 @@ fn schema(name: &str) -> Option<Value> {
     Some(value(&std::fs::read(PathBuf::from(folder).join(name)).unwrap()).unwrap())
 }
 
-fn assert_valid(schema: &Value, instance: &Value) {
+pub(crate) fn assert_valid(schema: &Value, instance: &Value) {
     let validator = jsonschema::validator_for(schema).unwrap();
     let errors: Vec<_> =
         validator.iter_errors(instance).map(|error| format!("{}: {error}", error.instance_path())).collect();
@@ -45,7 +45,7 @@ fn assert_valid(schema: &Value, instance: &Value) {
 }
 
 /// The schema of a CRD's version; like an API server with strict field validation it knows no other fields.
-fn strict(crd: &Value, version: &str) -> Value {
+pub(crate) fn strict(crd: &Value, version: &str) -> Value {
     fn close(schema: &mut Value) {
         let Value::Object(fields) = schema else { return };
         if let Some(Value::Object(properties)) = fields.get_mut("properties") {

@@ -1,8 +1,12 @@
 //! The two webhook configurations that Kubewarden's controller would make of the two policies.
 
+use std::fs;
+use std::path::Path;
+
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
+use stable_hooks::input;
 
 use super::{Options, Webhook};
 use crate::cluster::wait_for;
@@ -13,13 +17,14 @@ pub(crate) const WATCHED_BY: &str = "stable-hooks-e2e/webhook";
 impl Webhook {
     pub(super) fn register(&self, options: &Options, authority: &str) {
         let bundle = BASE64_STANDARD.encode(authority);
-        self.configure("objects", json!({}), options, &bundle);
-        self.configure("releases", json!({"matchLabels": {"owner": "helm"}}), options, &bundle);
+        self.configure("objects", options, &bundle);
+        self.configure("releases", options, &bundle);
         self.wait_until_asked();
     }
 
-    /// Makes the configuration that the module's metadata asks for.
-    fn configure(&self, policy: &str, object_selector: Value, options: &Options, bundle: &str) {
+    /// Makes the configuration that the module's metadata and the manifest that we ship ask for.
+    fn configure(&self, policy: &str, options: &Options, bundle: &str) {
+        let shipped = shipped(policy);
         let metadata = self.served.policies.get(policy).and_then(|policy| policy.metadata());
         let metadata = metadata.expect("the module is annotated");
         let kind = if metadata.mutating { "MutatingWebhookConfiguration" } else { "ValidatingWebhookConfiguration" };
@@ -31,7 +36,8 @@ impl Webhook {
                 "clientConfig": {"url": self.url(policy), "caBundle": bundle},
                 "rules": metadata.rules,
                 "namespaceSelector": {"matchLabels": {WATCHED_BY: self.name}},
-                "objectSelector": object_selector,
+                "objectSelector": shipped.get("objectSelector"),
+                "matchConditions": shipped.get("matchConditions"),
                 "failurePolicy": options.failure_policy,
                 "matchPolicy": "Equivalent",
                 "sideEffects": "None",
@@ -48,7 +54,8 @@ impl Webhook {
             "apiVersion": "v1", "kind": "Namespace",
             "metadata": {"name": namespace, "labels": {WATCHED_BY: self.name}},
         }));
-        let metadata = json!({"generateName": "probe-", "namespace": namespace, "labels": {"owner": "helm"}});
+        let labels = json!({"owner": "helm", "status": "pending-install"});
+        let metadata = json!({"generateName": "probe-", "namespace": namespace, "labels": labels});
         for kind in ["ServiceAccount", "ConfigMap"] {
             let probe = json!({"apiVersion": "v1", "kind": kind, "metadata": metadata});
             wait_for(&format!("the API server asks the webhook {} about a {kind}", self.name), || {
@@ -59,4 +66,12 @@ impl Webhook {
             });
         }
     }
+}
+
+/// What we ship says about a policy: the `spec` of its `ClusterAdmissionPolicy`.
+fn shipped(policy: &str) -> Value {
+    let manifests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policy/manifests/base");
+    let file = fs::read(manifests.join(format!("{policy}-policy.yaml"))).expect("the manifest is there");
+    let manifest = input::value(&file).expect("the manifest is YAML");
+    manifest.get("spec").cloned().expect("the manifest has a spec")
 }

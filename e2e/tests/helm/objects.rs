@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use stable_hooks_e2e::cluster::{has_condition, wait_for};
 use stable_hooks_e2e::helm::{Major, Run};
 use stable_hooks_e2e::scene::Scene;
-use stable_hooks_e2e::world::{LIVE, World};
+use stable_hooks_e2e::webhook::Options;
+use stable_hooks_e2e::world::{LIVE, World, looks_at_objects};
 
 use crate::works::{annotations, report, uid};
 use crate::{Case, Report};
@@ -49,6 +50,12 @@ pub(crate) const CASES: &[Case] = &[
         name: "Finalizers come and go",
         about: "On objects that were off the normal form, or contradictory, before the policy came.",
         run: finalizers,
+        ..CASE
+    },
+    Case {
+        name: "Other Secrets and ConfigMaps",
+        about: "Without Helm's label, with somebody else's, and a restored record: the API server asks about none of them.",
+        run: other_secrets,
         ..CASE
     },
     Case {
@@ -253,4 +260,23 @@ fn finalizers(world: &World, major: Major) -> Report {
         "Removed, added and removed again, on live objects and on one that was being deleted; nothing else has changed.",
         &runs,
     )
+}
+
+fn other_secrets(world: &World, major: Major) -> Report {
+    let name = "other-secrets";
+    let webhook = world.webhook(name, &Options::default(), &looks_at_objects());
+    let scene = Scene::new(world, "other secrets", major, Some(name));
+    // The API server asks about this one, for it is a ServiceAccount.
+    wait_for("the namespace's own ServiceAccount", || scene.find("ServiceAccount", "default"));
+    let before = webhook.requests();
+    for kind in ["Secret", "ConfigMap"] {
+        for labels in [json!({}), json!({"owner": "somebody"}), json!({"owner": "helm", "status": "deployed"})] {
+            let metadata = json!({"generateName": "other-", "namespace": scene.namespace, "labels": labels});
+            scene.cluster().create(&json!({"apiVersion": "v1", "kind": kind, "metadata": metadata}));
+        }
+    }
+    assert_eq!(webhook.requests(), before, "the policy has seen what is none of its business");
+    let install = scene.install("orders", "stable", &[]).succeeds();
+    assert!(webhook.requests() > before, "the policy is asked about releases");
+    report(&scene, "None of them was sent to the policy; the record of an install was.", &[install])
 }

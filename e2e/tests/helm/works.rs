@@ -101,6 +101,18 @@ pub(crate) const CASES: &[Case] = &[
         ..CASE
     },
     Case {
+        name: "The recipes",
+        about: "`recipe-…`, the charts of [docs/recipes.md](recipes.md): installed, upgraded to another image, upgraded again.",
+        run: recipes,
+        ..CASE
+    },
+    Case {
+        name: "A chart moves from plain to hook and back",
+        about: "`moved`, as [docs/recipes.md](recipes.md) says: with `helm.sh/resource-policy: keep` there, and deleted first on the way back.",
+        run: moved,
+        ..CASE
+    },
+    Case {
         name: "Formance before its change",
         about: "`formance-before`: no label says that this is a migration, and it flips; the upgrade is denied all the same.",
         run: |world, major| {
@@ -294,4 +306,51 @@ pub(crate) fn report(scene: &Scene<'_>, seen: &str, runs: &[Run]) -> Report {
         }
     }
     Report { seen: scene.shown(seen), said }
+}
+
+fn recipes(world: &World, major: Major) -> Report {
+    let scene = Scene::new(world, "the recipes", major, Some(LIVE));
+    let mut runs = Vec::new();
+    for recipe in ["hook-before", "hook-after", "job-per-image", "init-container"] {
+        let chart = format!("recipe-{recipe}");
+        runs.push(scene.install(recipe, &chart, &[]).succeeds());
+        scene.settle();
+        for image in ["image=orders:2", "image=orders:2"] {
+            runs.push(scene.upgrade(recipe, &chart, &["--set", image]).succeeds());
+            scene.settle();
+        }
+    }
+    for run in &runs {
+        assert_eq!(run.warnings(), [""; 0], "{}", run.stderr);
+    }
+    let jobs = scene.cluster().list("Job", &scene.namespace);
+    let migrated = jobs.iter().filter(|job| job["spec"]["template"]["spec"]["containers"][0]["image"] == "orders:2");
+    assert_eq!((jobs.len(), migrated.count()), (3, 3), "each recipe with a Job has one, of the second image");
+    report(&scene, "All go through without a warning; each Job that is left has run the second image.", &runs)
+}
+
+fn moved(world: &World, major: Major) -> Report {
+    let scene = Scene::new(world, "a chart that moves", major, Some(LIVE));
+    let both = || ["Job", "ServiceAccount"].map(|kind| scene.get(kind, "orders-migrations"));
+    let install = scene.install("orders", "moved", &[]).succeeds();
+    scene.settle();
+    let there = scene.upgrade("orders", "moved", &["--set", "hook=true,image=orders:2"]).succeeds();
+    assert!(
+        there.warnings().iter().any(|warning| warning.contains("(rule release-identity-flip)")),
+        "{}",
+        there.stderr
+    );
+    scene.settle();
+    assert!(both().iter().all(|object| annotations(object)["helm.sh/hook"] == "pre-install,pre-upgrade"));
+    let stays = scene.upgrade("orders", "moved", &["--set", "hook=true,image=orders:3"]).succeeds();
+    assert!(both().iter().all(|object| annotations(object)["helm.sh/hook"] == "pre-install,pre-upgrade"));
+    scene.settle();
+    let deleted = scene.kubectl(&["delete", "job,serviceaccount", "orders-migrations"]).succeeds();
+    let back = scene.upgrade("orders", "moved", &["--set", "hook=false,image=orders:4"]).succeeds();
+    assert!(both().iter().all(|object| annotations(object)["meta.helm.sh/release-name"] == "orders"));
+    report(
+        &scene,
+        "Plain, hooks after the second and third revision, plain again after the fourth: both objects were there each time.",
+        &[install, there, stays, deleted, back],
+    )
 }

@@ -7,6 +7,29 @@ pub struct Setting {
     /// The default, as JSON.
     pub default: &'static str,
     pub help: &'static str,
+    pub form: Form,
+    pub obeyed_by: Obeyed,
+}
+
+/// How a form asks for a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// One of the rule's levels, for each rule.
+    Levels,
+    Selectors,
+    Texts,
+    Text,
+    Boolean,
+    Integer,
+    Choice(&'static [&'static str]),
+}
+
+/// Which policy does anything with a setting; both take it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Obeyed {
+    ByBoth,
+    ByObjects,
+    ByReleases,
 }
 
 /// All settings, in the order in which problems are reported.
@@ -15,95 +38,163 @@ pub const SETTINGS: &[Setting] = &[
         path: "rules.<rule>",
         default: "see the table of rules",
         help: "the rule's level: off, warn, deny, and for some fix",
+        form: Form::Levels,
+        obeyed_by: Obeyed::ByBoth,
     },
     Setting {
         path: "selectors",
         default: r#"[{"matchLabels":{"stable-hooks/migration":"true"}}]"#,
         help: "Kubernetes LabelSelectors; an object that one of them matches is a migration, `[{}]` matches all",
+        form: Form::Selectors,
+        obeyed_by: Obeyed::ByBoth,
     },
     Setting {
         path: "migrationLabels.keys",
         default: r#"["app.kubernetes.io/component","component","app"]"#,
         help: "labels whose value says what an object is",
+        form: Form::Texts,
+        obeyed_by: Obeyed::ByBoth,
     },
     Setting {
         path: "migrationLabels.words",
         default: r#"["migrate","migration","migrations","migrator","migrators"]"#,
         help: "an object is a migration when the value of one of these labels, split at everything that is no letter or digit, has one of these words",
+        form: Form::Texts,
+        obeyed_by: Obeyed::ByBoth,
     },
     Setting {
         path: "events.complete",
         default: "true",
         help: "`hook-events` adds the missing install or upgrade event; false: it only spells",
+        form: Form::Boolean,
+        obeyed_by: Obeyed::ByObjects,
     },
     Setting {
         path: "deletePolicy",
         default: r#""before-hook-creation""#,
         help: "the normal form of `helm.sh/hook-delete-policy`; several policies separated by commas",
+        form: Form::Text,
+        obeyed_by: Obeyed::ByObjects,
     },
-    Setting { path: "weights.job", default: "10", help: "the weight of a Job that has none" },
-    Setting { path: "weights.serviceAccount", default: "0", help: "the weight of a ServiceAccount that has none" },
+    Setting {
+        path: "weights.job",
+        default: "10",
+        help: "the weight of a Job that has none",
+        form: Form::Integer,
+        obeyed_by: Obeyed::ByObjects,
+    },
+    Setting {
+        path: "weights.serviceAccount",
+        default: "0",
+        help: "the weight of a ServiceAccount that has none",
+        form: Form::Integer,
+        obeyed_by: Obeyed::ByObjects,
+    },
     Setting {
         path: "weights.mode",
         default: r#""keep""#,
         help: "keep: a weight that Helm can read stays; enforce: it becomes the weight above",
+        form: Form::Choice(&["keep", "enforce"]),
+        obeyed_by: Obeyed::ByObjects,
     },
     Setting {
         path: "jobTtlSeconds",
         default: "60",
         help: "the least `ttlSecondsAfterFinished` of a hook Job, in seconds",
+        form: Form::Integer,
+        obeyed_by: Obeyed::ByObjects,
     },
-    Setting { path: "mutate", default: "true", help: "false: never a patch; `fix` then acts as `warn`" },
-    Setting { path: "namespaces.ignore", default: "[]", help: "names of namespaces whose objects are always allowed" },
+    Setting {
+        path: "mutate",
+        default: "true",
+        help: "false: never a patch; `fix` then acts as `warn`",
+        form: Form::Boolean,
+        obeyed_by: Obeyed::ByObjects,
+    },
+    Setting {
+        path: "namespaces.ignore",
+        default: "[]",
+        help: "names of namespaces whose objects are always allowed",
+        form: Form::Texts,
+        obeyed_by: Obeyed::ByBoth,
+    },
     Setting {
         path: "releases.scope",
         default: r#""jobs-and-serviceaccounts""#,
         help: "whose flip is denied in a release record: every Job and ServiceAccount; selected: only selected ones, the others are warned about; all: every kind",
+        form: Form::Choice(&["jobs-and-serviceaccounts", "selected", "all"]),
+        obeyed_by: Obeyed::ByReleases,
     },
     Setting {
         path: "releases.rollback",
         default: r#""warn""#,
         help: "deny: a rollback can be denied too; it may be the only way out",
+        form: Form::Choice(&["warn", "deny"]),
+        obeyed_by: Obeyed::ByReleases,
     },
     Setting {
         path: "releases.baseline",
         default: r#""live""#,
         help: "what a record is compared with: the live objects that it names; record: the record of the release's last good revision too, which needs the right to read it",
+        form: Form::Choice(&["live", "record"]),
+        obeyed_by: Obeyed::ByReleases,
     },
     Setting {
         path: "releases.accept",
         default: "[]",
         help: "flips that may happen, each once: `namespace/name@revision`, the namespace in which the release's records are stored and the very revision that flips",
+        form: Form::Texts,
+        obeyed_by: Obeyed::ByReleases,
     },
     Setting {
         path: "releases.undecodable",
         default: r#""warn""#,
         help: "a release record that cannot be read: allowed with a warning, or denied",
+        form: Form::Choice(&["warn", "deny"]),
+        obeyed_by: Obeyed::ByReleases,
     },
     Setting {
         path: "releases.onLookupFailure",
         default: r#""warn""#,
         help: "a lookup that fails: what could not be checked is warned about, or the record is denied",
+        form: Form::Choice(&["warn", "deny"]),
+        obeyed_by: Obeyed::ByReleases,
     },
-    Setting { path: "releases.limits.lookups", default: "32", help: "objects that are looked up for one record" },
+    Setting {
+        path: "releases.limits.lookups",
+        default: "32",
+        help: "objects that are looked up for one record",
+        form: Form::Integer,
+        obeyed_by: Obeyed::ByReleases,
+    },
     Setting {
         path: "releases.limits.revisions",
         default: "10",
         help: "older revisions that are looked at to find the baseline record",
+        form: Form::Integer,
+        obeyed_by: Obeyed::ByReleases,
     },
     Setting {
         path: "releases.limits.inflatedBytes",
         default: "16777216",
         help: "size of an inflated record, in bytes",
+        form: Form::Integer,
+        obeyed_by: Obeyed::ByReleases,
     },
-    Setting { path: "releases.limits.documents", default: "10000", help: "documents in a record's manifest" },
+    Setting {
+        path: "releases.limits.documents",
+        default: "10000",
+        help: "documents in a record's manifest",
+        form: Form::Integer,
+        obeyed_by: Obeyed::ByReleases,
+    },
 ];
 
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::SETTINGS;
+    use super::{Form, SETTINGS};
     use crate::settings::Settings;
     use crate::testing::test;
 
@@ -132,6 +223,31 @@ mod tests {
         for prefix in ["", "migrationLabels.", "events.", "weights.", "namespaces.", "releases.", "releases.limits."] {
             let error = unknown(&format!("{prefix}nonsense"));
             assert!(error.ends_with(&documented(prefix)), "{error}");
+        }
+    }
+
+    #[test]
+    fn every_form_asks_for_what_is_taken() {
+        let levels = json!({"identity-flip": "deny"});
+        for setting in SETTINGS {
+            let (good, bad) = match setting.form {
+                Form::Levels => (vec![json!("deny")], json!("fix")),
+                Form::Selectors => (vec![json!([]), json!([{"matchLabels": {"a": "b"}}])], levels.clone()),
+                Form::Texts => (vec![json!([])], json!("a")),
+                Form::Text => (vec![json!("hook-failed")], json!(1)),
+                Form::Boolean => (vec![json!(true), json!(false)], json!("true")),
+                Form::Integer => (vec![json!(0), json!(7)], json!("7")),
+                Form::Choice(words) => (words.iter().map(|word| json!(word)).collect(), json!("other")),
+            };
+            let path = setting.path.replace("<rule>", "identity-flip");
+            for good in good {
+                assert!(Settings::parse(&at(&path, good.clone())).is_ok(), "{path} does not take {good}");
+            }
+            let error = Settings::parse(&at(&path, bad)).unwrap_err().to_string();
+            if let Form::Choice(words) = setting.form {
+                let (last, others) = words.split_last().unwrap();
+                assert!(error.contains(&format!("expected {} or {last},", others.join(", "))), "{error}");
+            }
         }
     }
 }

@@ -1,0 +1,123 @@
+//! The form in which Rancher asks for a policy's settings: Kubewarden's `questions-ui.yml`.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::rules::RuleId;
+use crate::settings::{Form, Obeyed, SETTINGS, Setting};
+
+/// The two ways in which the same bytes are annotated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    Objects,
+    Releases,
+}
+
+impl Policy {
+    fn obeys(self, setting: &Setting) -> bool {
+        match setting.obeyed_by {
+            Obeyed::ByBoth => true,
+            Obeyed::ByObjects => self == Self::Objects,
+            Obeyed::ByReleases => self == Self::Releases,
+        }
+    }
+
+    fn rules(self) -> impl Iterator<Item = RuleId> {
+        RuleId::ALL.iter().copied().filter(move |id| id.rule().is_for_releases() == (self == Self::Releases))
+    }
+}
+
+/// All that a policy obeys, asked for in the order of the table of settings.
+pub fn questions(policy: Policy) -> String {
+    let mut form = "questions:\n".to_owned();
+    for setting in SETTINGS.iter().filter(|setting| policy.obeys(setting)) {
+        let Setting { path, default, help, .. } = setting;
+        let question = |kind, options, more| Question {
+            variable: path,
+            kind,
+            options,
+            default,
+            group: "Settings",
+            tooltip: help,
+            more,
+        };
+        let question = match setting.form {
+            Form::Levels => {
+                form.extend(policy.rules().map(|id| level(path, id)));
+                continue;
+            }
+            Form::Choice(words) => question("enum", words, ""),
+            Form::Text => question("string", &[], ""),
+            Form::Texts => question("array[", &[], ""),
+            Form::Selectors => question("sequence[", &[], MATCH_LABELS),
+            Form::Boolean => question("boolean", &[], ""),
+            Form::Integer => question("int", &[], ""),
+        };
+        form.push_str(&question.to_string());
+    }
+    form
+}
+
+/// What is asked about each selector. There is no form for a list in a list.
+const MATCH_LABELS: &str = r#"  sequence_questions:
+  - variable: "matchLabels"
+    type: "map["
+    default: {}
+    label: "matchLabels"
+    group: "Settings"
+    tooltip: "labels that an object must all have; matchExpressions can be written as YAML"
+"#;
+
+/// The question for a rule's level.
+fn level(path: &str, id: RuleId) -> String {
+    let rule = id.rule();
+    let question = Question {
+        variable: &path.replace("<rule>", rule.id),
+        kind: "enum",
+        options: rule.default.names(),
+        default: &quoted(rule.default.as_str()),
+        group: "Rules",
+        tooltip: rule.summary,
+        more: "",
+    };
+    question.to_string()
+}
+
+struct Question<'a> {
+    variable: &'a str,
+    kind: &'a str,
+    options: &'a [&'a str],
+    /// JSON, which is YAML too.
+    default: &'a str,
+    group: &'a str,
+    tooltip: &'a str,
+    /// Further fields, as they are written.
+    more: &'a str,
+}
+
+impl fmt::Display for Question<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "- variable: {}\n  type: {}", quoted(self.variable), quoted(self.kind))?;
+        if !self.options.is_empty() {
+            writeln!(
+                f,
+                "  options: [{}]",
+                self.options.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", ")
+            )?;
+        }
+        writeln!(
+            f,
+            "  default: {}\n  label: {}\n  group: {}",
+            self.default,
+            quoted(self.variable),
+            quoted(self.group)
+        )?;
+        write!(f, "  tooltip: {}\n{}", quoted(self.tooltip), self.more)
+    }
+}
+
+/// As JSON spells it, so that no word is taken for a boolean.
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}

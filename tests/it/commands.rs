@@ -1,0 +1,134 @@
+//! Every command on a page is run here, or named with the suite that runs it on the real thing.
+
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::chart_helm::pack;
+use crate::cli::{code, stderr, stdout};
+use crate::engines::{built, files, relative, root};
+use crate::helms::{command, folder, helms, path_with, path_with_script};
+
+/// What wants a cluster, or minutes: how it begins, and which file runs the same with which words.
+const ELSEWHERE: [(&str, &str, &str); 9] = [
+    ("make ", "Makefile", ".PHONY: help setup try test"),
+    ("cargo install --path .", "action.yml", "cargo install --locked --quiet --path"),
+    ("helm plugin install plugins/post-renderer", "e2e/tests/helm/works.rs", "/../plugins/post-renderer"),
+    ("helm stable-hooks chart", "tests/it/plugin.rs", "`helm stable-hooks …`: the plugin, installed by the real Helm"),
+    (
+        "helm upgrade --install orders ./chart --post-renderer",
+        "e2e/tests/helm/works.rs",
+        "\"--post-renderer\", \"stable-hooks-fix\"",
+    ),
+    (
+        "helm upgrade orders ./chart -n shop --labels",
+        "e2e/tests/helm/works.rs",
+        "\"--labels\", \"stable-hooks/accept-flip=2\"",
+    ),
+    ("helm upgrade orders ./chart -n shop", "e2e/tests/helm/works.rs", "hook=false,image=orders:4"),
+    ("kubectl delete ", "e2e/tests/helm/works.rs", "\"delete\", \"job,serviceaccount\""),
+    ("kubectl apply ", "tests/it/manifests.rs", "manifests_are_all_built_here"),
+];
+
+/// The commands in a page's `sh` blocks, without comments.
+fn commands(page: &Path) -> Vec<String> {
+    let text = fs::read_to_string(page).unwrap();
+    let blocks = text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let lines = blocks.flat_map(str::lines).map(|line| line.split("  #").next().unwrap().trim_end().to_owned());
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
+/// A folder with everything that the pages speak of: charts, values, renders, and this repository's own files.
+fn stage(name: &str, helm: &Path) -> PathBuf {
+    let stage = folder(&format!("commands-{name}"));
+    for shared in ["examples", "policy"] {
+        symlink(root().join(shared), stage.join(shared)).unwrap();
+    }
+    if let Some(wasm) = built("annotated-policy.wasm") {
+        symlink(wasm, stage.join("annotated-policy.wasm")).unwrap();
+    }
+    let chart = root().join("e2e/charts/stable");
+    for copy in ["chart", "orders"] {
+        symlink(&chart, stage.join(copy)).unwrap();
+    }
+    pack(&chart, "orders", &stage.join("orders-1.4.0.tgz"));
+    for values in ["production.yaml", "new.yaml", "old.yaml"] {
+        fs::write(stage.join(values), "image: orders:2\n").unwrap();
+    }
+    for (render, more) in [("install.yaml", &[][..]), ("upgrade.yaml", &["--is-upgrade"])] {
+        let template = ["template", "orders", chart.to_str().unwrap()];
+        let output = command(helm, &[]).args(template).args(more).output().unwrap();
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        fs::write(stage.join(render), &output.stdout).unwrap();
+    }
+    stage
+}
+
+/// A kubectl for a cluster with one release and its hook Job.
+fn kubectl(name: &str) -> PathBuf {
+    let recorded = |file: &str| -> Value {
+        let corpus = root().join("tests/corpus/admission/helm3/resource-to-hook/1-install");
+        serde_json::from_slice::<Value>(&fs::read(corpus.join(file)).unwrap()).unwrap()["object"].take()
+    };
+    let mut record = recorded("01-create-secret-sh.helm.release.v1.orders.v1.json");
+    record["metadata"]["labels"]["status"] = json!("deployed");
+    let list = |items: Value| json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string();
+    let objects = list(json!([recorded("03-create-job-orders-migrations.json")]));
+    let script = format!(
+        "case \"$*\" in *secrets*) cat <<'END'\n{}\nEND\n;; *) cat <<'END'\n{objects}\nEND\n;; esac",
+        list(json!([record]))
+    );
+    path_with_script(&format!("commands-kubectl-{name}"), "kubectl", &script)
+}
+
+fn pages() -> Vec<PathBuf> {
+    let pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md"].map(|name| root().join(name));
+    pages.into_iter().chain(files("docs", "md")).collect()
+}
+
+#[test]
+fn commands_on_every_page_run() {
+    let mut run = 0;
+    for (number, helm) in helms().iter().enumerate() {
+        let stage = stage(&number.to_string(), helm);
+        let (programs, kubectl) =
+            (path_with(&format!("commands-{number}-programs"), helm), kubectl(&number.to_string()));
+        for page in pages() {
+            for line in commands(&page) {
+                if ELSEWHERE.iter().any(|(start, ..)| line.starts_with(start)) {
+                    continue;
+                }
+                let path = [&programs, &kubectl, Path::new("/usr/bin"), Path::new("/bin")];
+                let mut shell = command("/bin/bash", &path);
+                let output = shell.current_dir(&stage).args(["-o", "pipefail", "-c", &line]).output().unwrap();
+                // 1 is a finding.
+                let is_well = [0, 1].contains(&code(&output)) && !stderr(&output).contains("error");
+                assert!(is_well, "{}: {line}\n{}{}", relative(&page), stdout(&output), stderr(&output));
+                run += 1;
+            }
+        }
+    }
+    assert!(helms().is_empty() || run > 10 * helms().len(), "only {run} commands ran");
+}
+
+#[test]
+fn commands_that_want_a_cluster_are_run_elsewhere() {
+    let commands: Vec<_> = pages().iter().flat_map(|page| commands(page)).collect();
+    for (start, file, words) in ELSEWHERE {
+        assert!(commands.iter().any(|line| line.starts_with(start)), "no page says {start:?}");
+        assert!(fs::read_to_string(root().join(file)).unwrap().contains(words), "{file} does not say {words:?}");
+    }
+    let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
+    for verb in commands.iter().filter_map(|line| line.strip_prefix("make ")) {
+        assert!(makefile.contains(&format!("\n{verb}: ")), "make {verb}");
+    }
+    for folder in
+        commands.iter().filter(|line| line.starts_with("kubectl apply")).filter_map(|line| line.split(" -k ").nth(1))
+    {
+        assert!(root().join(folder).join("kustomization.yaml").exists(), "{folder}");
+    }
+}

@@ -1,0 +1,73 @@
+//! The project's own CI: pinned, with the least permissions, and of the Makefile's verbs alone.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::engines::{files, relative, root};
+use crate::packages::yaml;
+
+fn workflows() -> Vec<(String, Value)> {
+    files(".github/workflows", "yml")
+        .iter()
+        .map(|path| relative(path))
+        .map(|file| (file.clone(), yaml(&file)))
+        .collect()
+}
+
+fn jobs(workflow: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    workflow["jobs"].as_object().unwrap().iter()
+}
+
+fn steps(workflow: &Value) -> impl Iterator<Item = &Value> {
+    jobs(workflow).flat_map(|(_, job)| job["steps"].as_array().unwrap())
+}
+
+#[test]
+fn workflows_pin_each_action_by_hash_and_say_which_version_that_is() {
+    for path in files(".github/workflows", "yml") {
+        for line in fs::read_to_string(&path).unwrap().lines().filter(|line| line.contains("uses:")) {
+            let (_, pinned) = line.split_once('@').unwrap_or_else(|| panic!("{line} is not pinned"));
+            let (hash, version) = pinned.split_once(" # v").unwrap_or_else(|| panic!("{line} names no version"));
+            assert!(hash.len() == 40 && hash.chars().all(|digit| digit.is_ascii_hexdigit()), "{line}");
+            assert!(version.split('.').count() == 3, "{line}");
+        }
+    }
+}
+
+#[test]
+fn workflows_grant_nothing_but_what_a_job_says() {
+    for (file, workflow) in workflows() {
+        assert_eq!(workflow["permissions"], json!({}), "{file}");
+        for (name, job) in jobs(&workflow) {
+            let granted = job["permissions"].as_object().unwrap_or_else(|| panic!("{file}: {name}"));
+            let writes = granted.values().any(|access| access == "write");
+            assert!(!writes || file.ends_with("/release.yml"), "{file}: {name} may write");
+        }
+        for step in
+            steps(&workflow).filter(|step| step["uses"].as_str().is_some_and(|uses| uses.contains("/checkout@")))
+        {
+            assert_eq!(step["with"]["persist-credentials"], json!(false), "{file}");
+        }
+    }
+}
+
+#[test]
+fn workflows_call_verbs_that_the_makefile_has() {
+    let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
+    let mut called = Vec::new();
+    for (_, workflow) in workflows() {
+        let suites = workflow["jobs"]["cluster"]["strategy"]["matrix"]["suite"].as_array();
+        called.extend(suites.into_iter().flatten().map(|suite| suite.as_str().unwrap().to_owned()));
+        let verbs = steps(&workflow).filter_map(|step| step["run"].as_str()?.strip_prefix("make "));
+        called.extend(
+            verbs.filter(|verbs| !verbs.contains("matrix.")).flat_map(str::split_whitespace).map(str::to_owned),
+        );
+    }
+    for verb in &called {
+        let has =
+            makefile.lines().any(|line| line.starts_with(&format!("{verb}:")) || line.starts_with(&format!("{verb} ")));
+        assert!(has, "make {verb}");
+    }
+    assert!(called.len() > 8, "only {called:?}");
+}
