@@ -19,7 +19,7 @@ pub(crate) fn flip(more: &[&str]) -> Output {
 
 /// Two renders of these objects.
 pub(crate) fn timeline_of(name: &str, install: &[Value], upgrade: &[Value], more: &[&str]) -> Output {
-    let text = |objects: &[Value]| objects.iter().map(|object| format!("---\n{object}\n")).collect::<String>();
+    let text = |objects: &[Value]| objects.iter().map(Value::to_string).collect::<Vec<_>>().join("\n---\n");
     let [install, upgrade] = [("install", text(install)), ("upgrade", text(upgrade))].map(|(operation, text)| {
         let path = temporary(&format!("timeline-{name}-{operation}.yaml"), text.as_bytes());
         path.to_str().unwrap().to_owned()
