@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
 use clap::Args;
-use serde_json::Value;
 
 use super::chart::with_defaults;
 use super::progress::Progress;
@@ -83,8 +82,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             remark("without --cluster no live object is looked up, only the records are compared");
         }
     }
-    let folder = Folder::new();
-    let folder = folder.map_err(|error| Failure(format!("there can be no private folder for the charts: {error}")))?;
+    let folder = Folder::new().map_err(|error| {
+        Failure(format!("there can be no private folder for the charts: {error}; TMPDIR can name another place"))
+    })?;
     // Read within the limits for what others have stored; what is rendered here is judged whole.
     let next = Next { helm, folder, capabilities, charts, settings: judge.settings.clone() };
     judge.settings = with_defaults(&judge.settings);
@@ -185,7 +185,7 @@ impl Teller<'_> {
             let (record, baseline) = (&rendered.record, &rendered.baseline);
             let cluster = cluster.with_records([StoredRecord::as_baseline(baseline)]);
             let engine = engine.with_cluster(Arc::new(cluster));
-            let settings: Value = settings_for(record, Some(baseline), settings);
+            let settings = settings_for(record, Some(baseline), settings);
             let place = Place { file: release.record(), line: None };
             let asked = Asked { source: release.record(), place, request: record.request() };
             let judged = asked.judged(engine.as_ref(), &settings);
@@ -194,7 +194,7 @@ impl Teller<'_> {
             let sees_cluster = self.arguments.judge.cluster.is_some();
             Ok(if sees_cluster { judged } else { judged.where_no_cluster_was_given() })
         });
-        let Installed { namespace, name, next: revision, .. } = release.clone();
-        Forecast { namespace, name, chart, revision, judged }
+        let Installed { namespace, name, kind: storage, next: revision, .. } = release.clone();
+        Forecast { namespace, name, storage, chart, revision, judged }
     }
 }

@@ -55,6 +55,8 @@ pub(crate) struct Forecast {
     /// Where its records are.
     pub(crate) namespace: String,
     pub(crate) name: String,
+    /// The kind of object that holds its records.
+    pub(crate) storage: &'static str,
     /// Its name and version; empty where that is not known.
     pub(crate) chart: String,
     /// That of the next upgrade.
@@ -114,7 +116,7 @@ impl Outlook {
 impl Forecast {
     /// The worst first, then by name.
     pub(crate) fn order(&self) -> impl Ord + use<> {
-        (self.outlook(), self.namespace.clone(), self.name.clone())
+        (self.outlook(), self.namespace.clone(), self.name.clone(), self.storage)
     }
 
     pub(crate) fn outlook(&self) -> Outlook {

@@ -18,6 +18,7 @@ struct Document<'a> {
 struct Release<'a> {
     namespace: &'a str,
     name: &'a str,
+    storage: &'a str,
     chart: &'a str,
     revision: u64,
     outlook: Outlook,
@@ -32,8 +33,8 @@ pub(super) fn write(out: &mut dyn Write, forecasts: &[Forecast]) -> io::Result<(
             Ok(judged) => ("", judged.findings.as_slice()),
             Err(trouble) => (trouble.reason.as_str(), [].as_slice()),
         };
-        let Forecast { namespace, name, chart, revision, .. } = forecast;
-        Release { namespace, name, chart, revision: *revision, outlook: forecast.outlook(), reason, findings }
+        let Forecast { namespace, name, storage, chart, revision, .. } = forecast;
+        Release { namespace, name, storage, chart, revision: *revision, outlook: forecast.outlook(), reason, findings }
     });
     let document = Document { version: 1, releases: releases.collect(), summary: Summary::of(forecasts) };
     writeln!(out, "{}", serde_json::to_string_pretty(&document)?)

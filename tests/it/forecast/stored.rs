@@ -85,7 +85,7 @@ impl Cluster {
              case \"$*\" in\n\
              'get secrets -n '*|'get configmaps -n '*) exec /bin/sed -n \"/$name/s/^$4 *//p\" {here}/$2 ;;\n\
              'get secrets -A '*|'get configmaps -A '*) exec /bin/sed -n \"/$name/p\" {here}/$2 ;;\n\
-             'get '*) exec /bin/cat \"{here}/$5.$3.json\" ;;\n\
+             'get '*) exec /bin/cat \"{here}/$2.$5.$3.json\" ;;\n\
              'version '*) echo '{{\"serverVersion\": {{\"gitVersion\": \"v1.36.3\"}}}}' ;;\n\
              'api-versions') echo batch/v1 ;;\n\
              'api-resources '*) echo 'jobs batch/v1 true Job' ;;\n\
@@ -108,17 +108,26 @@ impl Cluster {
     }
 
     pub(super) fn with_data(self, namespace: &str, name: &str, data: &str) -> Self {
+        self.stored("Secret", namespace, name, data)
+    }
+
+    pub(super) fn with_config_map(self, release: &Release<'_>) -> Self {
+        self.stored("ConfigMap", release.namespace, release.name, &STANDARD.encode(release.json().to_string()))
+    }
+
+    fn stored(self, kind: &str, namespace: &str, name: &str, data: &str) -> Self {
         let record = format!("sh.helm.release.v1.{name}.v1");
-        let secret = json!({
-            "apiVersion": "v1", "kind": "Secret", "type": "helm.sh/release.v1",
+        let object = json!({
+            "apiVersion": "v1", "kind": kind, "type": "helm.sh/release.v1",
             "metadata": {
                 "name": record, "namespace": namespace,
                 "labels": {"owner": "helm", "name": name, "version": "1", "status": "deployed"},
             },
             "data": {"release": data},
         });
-        self.write(&format!("{namespace}.{record}.json"), &secret.to_string());
-        self.listed("secrets", &format!("{namespace}   {record}   helm.sh/release.v1   1     3d    deployed\n"))
+        let kind = kind.to_lowercase();
+        self.write(&format!("{kind}.{namespace}.{record}.json"), &object.to_string());
+        self.listed(&format!("{kind}s"), &format!("{namespace}   {record}   1     3d    deployed\n"))
     }
 
     /// A line more in the table of that kind.
