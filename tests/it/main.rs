@@ -11,6 +11,7 @@
 
 mod audit;
 mod browser;
+mod canary;
 mod cases;
 mod chart_helm;
 mod chart_renders;

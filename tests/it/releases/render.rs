@@ -31,12 +31,18 @@ impl<'a> Revision<'a> {
         Self { name, namespace, version, status, rendered, apply_method: None, templates, labels }
     }
 
-    /// Packed as Helm packs it, where the program leaves the JSON plain.
-    pub(crate) fn secret(&self) -> Value {
+    /// Its JSON, which Helm packs.
+    pub(crate) fn json(&self) -> Value {
         let mut record = self.of(&read(self.rendered)).record();
         if let Some(method) = self.apply_method {
             record["apply_method"] = json!(method);
         }
+        record
+    }
+
+    /// Packed as Helm packs it, where the program leaves the JSON plain.
+    pub(crate) fn secret(&self) -> Value {
+        let record = self.json();
         let mut packed = GzEncoder::new(Vec::new(), Compression::best());
         packed.write_all(record.to_string().as_bytes()).unwrap();
         let once = STANDARD.encode(packed.finish().unwrap());
