@@ -87,7 +87,7 @@ impl Page<'_> {
             Row::Entry { before, after } => {
                 ([before, after].map(|cell| cell.map(|cell| self.mark(cell))), self.text(place, *before, *after))
             }
-            Row::Folded { before, after, is_rest } => {
+            Row::Folded { stage, before, after, is_rest } => {
                 let sides =
                     [before, after].map(|entries| (!entries.is_empty()).then(|| fold_text(entries.len(), *is_rest)));
                 let text = match &sides {
@@ -96,7 +96,10 @@ impl Page<'_> {
                     [None, None] => String::new(),
                 };
                 let listed = kinds(if after.is_empty() { before } else { after });
-                (sides.map(|side| side.map(|_| (CALM, '●'))), format!("{text}{CALM}: {listed}{CALM:#}"))
+                (
+                    sides.map(|side| side.map(|_| (CALM, if stage.is_deletion() { '✕' } else { '●' }))),
+                    format!("{text}{CALM}: {listed}{CALM:#}"),
+                )
             }
         };
         let is_title = matches!(row, Row::Stage { .. });
@@ -159,11 +162,12 @@ impl Page<'_> {
                 (style, deletes.to_string())
             })
             .collect();
-        let needs = self.layout.needs_in(column, place);
-        lines.extend(needs.map(|line| {
-            let style = if line.need.late { DENY } else { CALM };
-            (style, line.need.text(self.timeline))
-        }));
+        let (late, calm): (Vec<_>, Vec<_>) = self.layout.needs_in(column, place).partition(|line| line.need.late);
+        lines.extend(late.into_iter().map(|line| (DENY, line.need.text(self.timeline))));
+        if !calm.is_empty() {
+            let calm: Vec<_> = calm.into_iter().map(|line| line.need.object_text(self.timeline)).collect();
+            lines.push((CALM, format!("needs {}", calm.join(", "))));
+        }
         lines
     }
 }
