@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use stable_hooks_policy::shown::Visible;
 use textwrap::core::display_width;
-use textwrap::{Options, WordSeparator};
+use textwrap::{Options, WordSeparator, WordSplitter};
 
 use super::Timeline;
 use super::layout::{Cell, Column, Layout, Row, fold_text, kinds};
@@ -104,10 +104,16 @@ impl Page<'_> {
         };
         let is_title = matches!(row, Row::Stage { .. });
         let indent = gutter.width + if is_title { 5 } else { 7 };
+        // A name must survive copying: only where it is too long for a line, it is broken.
         let room = Options::new(self.width.saturating_sub(indent).max(20))
-            .subsequent_indent("  ")
-            .word_separator(WordSeparator::AsciiSpace);
-        for (line, text) in textwrap::wrap(&text, room).iter().enumerate() {
+            .word_separator(WordSeparator::AsciiSpace)
+            .word_splitter(WordSplitter::NoHyphenation);
+        let details = room.clone().initial_indent("    ").subsequent_indent("      ");
+        let wrapped = text.lines().enumerate().flat_map(|(line, text)| {
+            let options = if line == 0 { room.clone().subsequent_indent("  ") } else { details.clone() };
+            textwrap::wrap(text, options)
+        });
+        for (line, text) in wrapped.enumerate() {
             let marked = if line == 0 { gutter.row(place, marks) } else { gutter.below(place) };
             let gap = if is_title { 1 } else { 3 };
             writeln!(out, "{INDENT}{marked}{:gap$}{text}", "")?;
@@ -174,7 +180,7 @@ impl Page<'_> {
 
 /// The lines of both sides; of one that only one of them has, which.
 fn merged(sides: [Option<Vec<(Style, String)>>; 2], timeline: &Timeline) -> Vec<String> {
-    let line = |side: &str, (style, text): &(Style, String)| format!("  {style}{side}{text}{style:#}");
+    let line = |side: &str, (style, text): &(Style, String)| format!("{style}{side}{text}{style:#}");
     match &sides {
         [Some(before), Some(after)] => {
             let (left, right) = timeline.labels();
