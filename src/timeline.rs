@@ -219,6 +219,10 @@ impl Stage {
         matches!(self, Self::PreHooks | Self::PostHooks)
     }
 
+    pub(crate) fn is_deletion(self) -> bool {
+        matches!(self, Self::PreHooksDeleted | Self::Pruned | Self::PostHooksDeleted)
+    }
+
     /// What happens in it, in an operation.
     pub(crate) fn title(self, operation: Operation) -> String {
         match self {
@@ -242,9 +246,13 @@ impl fmt::Display for Deleted {
 }
 
 impl Need {
+    pub(crate) fn object_text(&self, timeline: &Timeline) -> String {
+        format!("{} {}", self.object.kind, timeline.name(&self.object))
+    }
+
     /// In words, for whoever sees no line.
     pub(crate) fn text(&self, timeline: &Timeline) -> String {
         let late = if self.late { ", which comes too late" } else { "" };
-        format!("needs {} {}{late}", self.object.kind, timeline.name(&self.object))
+        format!("needs {}{late}", self.object_text(timeline))
     }
 }

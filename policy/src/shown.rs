@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn control_characters_are_escaped() {
         assert_eq!(Shown("a\nb\u{1b}[31m").to_string(), "a\\nb\\u{1b}[31m");
-        for invisible in ['\u{202e}', '\u{200b}', '\u{2028}', '\u{feff}'] {
+        for invisible in ['\u{202e}', '\u{200b}', '\u{2028}', '\u{feff}', '\u{ffff}'] {
             assert!(!Visible(&format!("a{invisible}b")).to_string().contains(invisible));
         }
     }

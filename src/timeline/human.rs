@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use stable_hooks_policy::shown::Visible;
 use textwrap::core::display_width;
-use textwrap::{Options, WordSeparator};
+use textwrap::{Options, WordSeparator, WordSplitter};
 
 use super::Timeline;
 use super::layout::{Cell, Column, Layout, Row, fold_text, kinds};
@@ -87,7 +87,7 @@ impl Page<'_> {
             Row::Entry { before, after } => {
                 ([before, after].map(|cell| cell.map(|cell| self.mark(cell))), self.text(place, *before, *after))
             }
-            Row::Folded { before, after, is_rest } => {
+            Row::Folded { stage, before, after, is_rest } => {
                 let sides =
                     [before, after].map(|entries| (!entries.is_empty()).then(|| fold_text(entries.len(), *is_rest)));
                 let text = match &sides {
@@ -96,15 +96,24 @@ impl Page<'_> {
                     [None, None] => String::new(),
                 };
                 let listed = kinds(if after.is_empty() { before } else { after });
-                (sides.map(|side| side.map(|_| (CALM, '●'))), format!("{text}{CALM}: {listed}{CALM:#}"))
+                (
+                    sides.map(|side| side.map(|_| (CALM, if stage.is_deletion() { '✕' } else { '●' }))),
+                    format!("{text}{CALM}: {listed}{CALM:#}"),
+                )
             }
         };
         let is_title = matches!(row, Row::Stage { .. });
         let indent = gutter.width + if is_title { 5 } else { 7 };
+        // A name must survive copying: only where it is too long for a line, it is broken.
         let room = Options::new(self.width.saturating_sub(indent).max(20))
-            .subsequent_indent("  ")
-            .word_separator(WordSeparator::AsciiSpace);
-        for (line, text) in textwrap::wrap(&text, room).iter().enumerate() {
+            .word_separator(WordSeparator::AsciiSpace)
+            .word_splitter(WordSplitter::NoHyphenation);
+        let details = room.clone().initial_indent("    ").subsequent_indent("      ");
+        let wrapped = text.lines().enumerate().flat_map(|(line, text)| {
+            let options = if line == 0 { room.clone().subsequent_indent("  ") } else { details.clone() };
+            textwrap::wrap(text, options)
+        });
+        for (line, text) in wrapped.enumerate() {
             let marked = if line == 0 { gutter.row(place, marks) } else { gutter.below(place) };
             let gap = if is_title { 1 } else { 3 };
             writeln!(out, "{INDENT}{marked}{:gap$}{text}", "")?;
@@ -159,18 +168,19 @@ impl Page<'_> {
                 (style, deletes.to_string())
             })
             .collect();
-        let needs = self.layout.needs_in(column, place);
-        lines.extend(needs.map(|line| {
-            let style = if line.need.late { DENY } else { CALM };
-            (style, line.need.text(self.timeline))
-        }));
+        let (late, calm): (Vec<_>, Vec<_>) = self.layout.needs_in(column, place).partition(|line| line.need.late);
+        lines.extend(late.into_iter().map(|line| (DENY, line.need.text(self.timeline))));
+        if !calm.is_empty() {
+            let calm: Vec<_> = calm.into_iter().map(|line| line.need.object_text(self.timeline)).collect();
+            lines.push((CALM, format!("needs {}", calm.join(", "))));
+        }
         lines
     }
 }
 
 /// The lines of both sides; of one that only one of them has, which.
 fn merged(sides: [Option<Vec<(Style, String)>>; 2], timeline: &Timeline) -> Vec<String> {
-    let line = |side: &str, (style, text): &(Style, String)| format!("  {style}{side}{text}{style:#}");
+    let line = |side: &str, (style, text): &(Style, String)| format!("{style}{side}{text}{style:#}");
     match &sides {
         [Some(before), Some(after)] => {
             let (left, right) = timeline.labels();

@@ -37,6 +37,7 @@ pub(crate) enum Row<'a> {
     },
     /// Objects that nobody looks for, and whether others of the stage are shown.
     Folded {
+        stage: Stage,
         before: Vec<&'a Entry>,
         after: Vec<&'a Entry>,
         is_rest: bool,
@@ -102,7 +103,7 @@ impl<'a> Layout<'a> {
                 after: title(Some(&timeline.after), &after),
             });
             let pairs = align(before.unwrap_or_default(), after.unwrap_or_default(), |cell| &cell.entry.object);
-            rows.extend(folded(pairs, &shown));
+            rows.extend(folded(stage, pairs, &shown));
         }
         let places = [Places::of(&rows, |row| row.cells().0), Places::of(&rows, |row| row.cells().1)];
         let crossings = crossings(timeline, &places);
@@ -150,7 +151,7 @@ impl fmt::Display for Column {
 
 impl Cell<'_> {
     pub(crate) fn is_deletion(&self) -> bool {
-        !self.stage.is_hooks() && self.stage != Stage::Resources
+        self.stage.is_deletion()
     }
 }
 
@@ -218,7 +219,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-fn folded<'a>(pairs: Vec<Pair<'a>>, shown: &Shown<'_>) -> Vec<Row<'a>> {
+fn folded<'a>(stage: Stage, pairs: Vec<Pair<'a>>, shown: &Shown<'_>) -> Vec<Row<'a>> {
     let is_shown = |(before, after): &Pair<'_>| before.iter().chain(after).any(|cell| shown.contains(cell));
     let has_shown = pairs.iter().any(is_shown);
     let mut rows = Vec::new();
@@ -234,6 +235,7 @@ fn folded<'a>(pairs: Vec<Pair<'a>>, shown: &Shown<'_>) -> Vec<Row<'a>> {
                 after.extend(right);
             }
             _ => rows.push(Row::Folded {
+                stage,
                 before: left.into_iter().collect(),
                 after: right.into_iter().collect(),
                 is_rest: has_shown,
@@ -250,7 +252,7 @@ impl<'a> Places<'a> {
     fn of(rows: &[Row<'a>], cell: impl Fn(&Row<'a>) -> Option<Cell<'a>>) -> Self {
         let mut places: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for (row, cell) in rows.iter().enumerate().filter_map(|(place, row)| Some((place, cell(row)?))) {
-            if cell.stage.is_hooks() || cell.stage == Stage::Resources {
+            if !cell.is_deletion() {
                 places.entry(&cell.entry.object).or_default().push((cell.stage, row));
             }
         }

@@ -148,7 +148,7 @@ impl PageRow {
                 };
                 Self::Cells { before: cell(Column::Before, *before), after: cell(Column::After, *after) }
             }
-            Row::Folded { before, after, is_rest } => {
+            Row::Folded { before, after, is_rest, .. } => {
                 let cell = |entries: &[&Entry]| PageCell {
                     text: if entries.is_empty() { String::new() } else { fold_text(entries.len(), *is_rest) },
                     folded: entries

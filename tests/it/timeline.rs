@@ -221,6 +221,8 @@ fn timeline_hostile_names_are_only_text() {
         }
         if format == "human" {
             assert!(text.contains("<script>alert(1)</script>"), "{text}");
+            let drawn = text.lines().take_while(|line| !line.starts_with("  [1] "));
+            drawn.for_each(|line| assert!(line.chars().count() <= 80, "{line}"));
             continue;
         }
         for forbidden in ["<script", "<img", "</text></svg><", "\"onload"] {

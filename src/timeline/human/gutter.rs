@@ -43,17 +43,16 @@ impl Gutter {
         let begins = self.lines.iter().find(|line| line.from == place);
         let ends = self.lines.iter().find(|line| line.to == place);
         let is_steady = marks.iter().all(Option::is_some);
-        let [before, after] = marks.map(|mark| mark.map_or_else(|| " ".to_owned(), |(style, mark)| paint(style, mark)));
+        let [before, after] = marks.map(|mark| painted([mark.unwrap_or((Style::new(), ' '))].into_iter()));
         if self.width == 0 {
             return after;
         }
-        let mut text = before;
-        for column in 1..self.width {
+        let drawn = (1..self.width).map(|column| {
             let turns = [begins, ends].into_iter().flatten().find(|line| line.column == column);
             let passes = self.lines.iter().find(|line| line.column == column && line.passes(place));
             let leaves = begins.filter(|line| column < line.column);
             let arrives = ends.filter(|line| column > line.column);
-            let (style, character) = match (turns, passes, leaves.or(arrives)) {
+            match (turns, passes, leaves.or(arrives)) {
                 (Some(line), ..) => (line.style, line.corner(place)),
                 (None, Some(line), Some(_)) => (line.style, '┼'),
                 (None, Some(line), None) => (line.style, '│'),
@@ -61,32 +60,31 @@ impl Gutter {
                 (None, None, Some(line)) => (line.style, '─'),
                 (None, None, None) if is_steady => (CALM, '┄'),
                 (None, None, None) => (Style::new(), ' '),
-            };
-            text.push_str(&paint(style, character));
-        }
-        text.push_str(&after);
-        text
+            }
+        });
+        format!("{before}{}{after}", painted(drawn))
     }
 
     /// The lines that run on below a row.
     pub(super) fn below(&self, place: usize) -> String {
-        let mut text = " ".to_owned();
-        for column in 1..=self.width {
-            match self.lines.iter().find(|line| line.column == column && line.leaves_down(place)) {
-                Some(line) => text.push_str(&paint(line.style, '│')),
-                None => text.push(' '),
-            }
-        }
-        text
+        let drawn = (0..=self.width).map(|column| {
+            let runs = self.lines.iter().find(|line| line.column == column && line.leaves_down(place));
+            runs.map_or((Style::new(), ' '), |line| (line.style, '│'))
+        });
+        painted(drawn)
     }
 }
 
-fn paint(style: Style, character: char) -> String {
-    if style == Style::new() || character == ' ' {
-        character.to_string()
-    } else {
-        format!("{style}{character}{style:#}")
-    }
+/// What looks the same is painted in one go.
+fn painted(characters: impl Iterator<Item = (Style, char)>) -> String {
+    let characters: Vec<_> = characters.collect();
+    let runs = characters.chunk_by(|left, right| left.0 == right.0);
+    let run = |run: &[(Style, char)]| {
+        let style = run.first().map_or(Style::new(), |(style, _)| *style);
+        let text: String = run.iter().map(|(_, character)| character).collect();
+        format!("{style}{text}{style:#}")
+    };
+    runs.map(run).collect()
 }
 
 impl Line {

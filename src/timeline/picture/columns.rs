@@ -50,7 +50,7 @@ impl Columns {
         let names = text_width(room);
         let [left, right] = widths(layout);
         let before = timeline.before.is_some().then_some(MARGIN + left + names + GAP);
-        let after = before.map_or(MARGIN, |before| before + GUTTER);
+        let after = before.map_or(2 * MARGIN, |before| before + GUTTER);
         Self { before, after, room, width: after + GAP + names + right + MARGIN }
     }
 
@@ -96,10 +96,11 @@ impl Columns {
                 let cell = side.of((*before, *after))?;
                 Some(self.cell(timeline, side, cell, details(timeline, layout, side, place, cell), y))
             }
-            Row::Folded { before, after, is_rest } => {
+            Row::Folded { stage, before, after, is_rest } => {
                 let entries = side.of((before, after));
                 let text = fold_text(entries.len(), *is_rest);
-                (!entries.is_empty()).then(|| self.folded(side, text, kinds(entries), y))
+                let mark = if stage.is_deletion() { Mark::Cross } else { Mark::Dot };
+                (!entries.is_empty()).then(|| self.folded(side, text, kinds(entries), mark, y))
             }
         });
         cells.collect()
@@ -151,7 +152,7 @@ impl Columns {
         Mark::Pill { class, text, left, width, first }
     }
 
-    fn folded(&self, side: Column, text: String, kinds: String, y: i32) -> PictureCell {
+    fn folded(&self, side: Column, text: String, kinds: String, mark: Mark, y: i32) -> PictureCell {
         PictureCell {
             side,
             class: "cell folded",
@@ -164,7 +165,7 @@ impl Columns {
             kind: text,
             name: String::new(),
             details: self.details(side, vec![("detail", kinds)], y),
-            mark: Mark::Dot,
+            mark,
         }
     }
 
