@@ -1,4 +1,4 @@
-//! The page of `timeline` in a real headless Chromium, where this machine has one.
+//! The pages of `timeline` and `forecast` in a real headless Chromium, where this machine has one.
 
 #![cfg(unix)]
 
@@ -12,6 +12,7 @@ use std::sync::OnceLock;
 use serde_json::{Value, json};
 
 use crate::cli::stdout;
+use crate::forecast::page_of_a_flip;
 use crate::helms::folder;
 use crate::timeline::{flip, hostile, job, object, timeline_of};
 
@@ -48,18 +49,27 @@ const result = {
   scripts: document.scripts.length,
   background: getComputedStyle(document.body).backgroundColor,
 };
+"#;
+
+/// Hands the script's `result` out.
+const HAND_OUT: &str = r#"
 document.body.textContent = "";
 document.body.dataset.result = btoa(unescape(encodeURIComponent(JSON.stringify(result))));
 "#;
 
 fn measured(name: &str, page: &Output, more: &[&str]) -> Option<Value> {
+    evaluated(name, page, MEASURE, more)
+}
+
+/// What the script finds in the page.
+fn evaluated(name: &str, page: &Output, script: &str, more: &[&str]) -> Option<Value> {
     let chromium = chromium()?;
     let folder = folder(&format!("browser-{name}"));
     // The page forbids every script: ours too, if the policy were left in.
     let page = stdout(page);
     let page = page
         .replace("http-equiv=\"Content-Security-Policy\"", "")
-        .replace("</body>", &format!("<script>{MEASURE}</script></body>"));
+        .replace("</body>", &format!("<script>{script}{HAND_OUT}</script></body>"));
     let file = folder.join("page.html");
     fs::write(&file, page).unwrap();
     let profile = format!("--user-data-dir={}", folder.join("profile").display());
@@ -166,4 +176,27 @@ fn browser_a_dark_page_is_dark() {
     let Some(light) = measured("light", &page, &["--blink-settings=preferredColorScheme=1"]) else { return };
     let dark = measured("dark", &page, &["--blink-settings=preferredColorScheme=0"]).unwrap();
     assert_eq!((&light["background"], &dark["background"]), (&json!("rgb(250, 250, 248)"), &json!("rgb(20, 23, 26)")));
+}
+
+#[test]
+fn browser_a_forecast_leads_from_the_release_to_its_finding() {
+    let script = r#"
+        const texts = (element, selector) => [...element.querySelectorAll(selector)].map((found) => found.textContent.trim());
+        const color = (selector) => getComputedStyle(document.querySelector(selector)).color;
+        const result = {
+          rows: [...document.querySelectorAll("tbody tr")].map((row) => texts(row, "td, th")),
+          targets: [...document.querySelectorAll("tbody a")].map((link) => texts(document.querySelector(link.getAttribute("href")), "li p")),
+          fits: document.documentElement.scrollWidth <= document.documentElement.clientWidth,
+          colors: [color(".outlook.flips"), color("article li p")],
+        };
+    "#;
+    for width in ["--window-size=1400,1000", "--window-size=500,900"] {
+        let Some(found) = evaluated("forecast", &page_of_a_flip("browser"), script, &[width]) else { return };
+        let row = json!([["flips", "shop", "orders", "<script>alert(1)</script>-0.1.0", "Job orders-migrations"]]);
+        assert_eq!(found["rows"], row);
+        let told = found["targets"][0].to_string();
+        assert!(told.contains("the object is gone") && told.contains("accept-flip=2"), "{told}");
+        assert_eq!(found["fits"], json!(true), "{width}");
+        assert_ne!(found["colors"][0], found["colors"][1], "only the outlook is red");
+    }
 }

@@ -493,15 +493,20 @@ fn forecast_records_in_config_maps_are_releases_too() {
     });
 }
 
+/// The page of one release that will flip, of a chart with a hostile name.
+pub(crate) fn page_of_a_flip(name: &str) -> Output {
+    let chart = "<script>alert(1)</script>";
+    let mut hostile = release("shop", "orders", ".Release.IsUpgrade");
+    hostile.chart["metadata"]["name"] = json!(chart);
+    let cluster = Cluster::new(&format!("page-{name}")).with(&hostile);
+    let rendered = format!("{}\n", installed_job("orders", &format!("{chart}/templates/job.yaml"), true));
+    let helm = helm_that(&format!("page-{name}"), &format!("printf '%s' '{rendered}'"));
+    cluster.forecast(&helm, &["-A", "-o", "html"]).output().unwrap()
+}
+
 #[test]
 fn forecast_a_page_loads_nothing_and_shows_hostile_names_as_they_are() {
-    let name = "<script>alert(1)</script>";
-    let mut hostile = release("shop", "orders", ".Release.IsUpgrade");
-    hostile.chart["metadata"]["name"] = json!(name);
-    let cluster = Cluster::new("page").with(&hostile);
-    let rendered = format!("{}\n", installed_job("orders", &format!("{name}/templates/job.yaml"), true));
-    let helm = helm_that("page", &format!("printf '%s' '{rendered}'"));
-    let output = cluster.forecast(&helm, &["-A", "-o", "html"]).output().unwrap();
+    let output = page_of_a_flip("text");
     assert_eq!(code(&output), 1, "{}", stderr(&output));
     let page = stdout(&output);
     assert!(page.contains("1 release: 1 will flip") && page.contains("accept-flip=2"), "{page}");
