@@ -47,7 +47,8 @@ fn record(version: u64, status: &str) -> Value {
 /// The texts of a record that are not what Helm wrote: cut off, with another type, with bytes in the middle of YAML.
 fn broken(record: &Value) -> Vec<String> {
     let json = record.to_string();
-    let mut broken: Vec<_> = (1..40).map(|part| json[..json.len() * part / 40].to_owned()).collect();
+    let cut = |part: usize| String::from_utf8_lossy(&json.as_bytes()[..json.len() * part / 40]).into_owned();
+    let mut broken: Vec<_> = (1..40).map(cut).collect();
     for (pointer, junk) in [
         ("/config", json!(CANARY)),
         ("/chart", json!(CANARY)),
@@ -55,11 +56,11 @@ fn broken(record: &Value) -> Vec<String> {
         ("/chart/templates/0/data", json!(CANARY)),
         ("/hooks", json!(CANARY)),
         ("/hooks/0", json!(CANARY)),
-        ("/hooks/0/manifest", json!(format!("{CANARY}: [")),),
-        ("/hooks/0/manifest", json!(format!("kind: Secret\nmetadata: *{CANARY}")),),
+        ("/hooks/0/manifest", json!(format!("{CANARY}: ["))),
+        ("/hooks/0/manifest", json!(format!("kind: Secret\nmetadata: *{CANARY}"))),
         ("/hooks/0/events", json!([CANARY])),
         ("/hooks/0/weight", json!(CANARY)),
-        ("/manifest", json!(format!("kind: Secret\n\t{CANARY}: %{CANARY}\n---\n{{{{{CANARY}")),),
+        ("/manifest", json!(format!("kind: Secret\n\t{CANARY}: %{CANARY}\n---\n{{{{{CANARY}"))),
         ("/manifest", json!([CANARY])),
         ("/version", json!(CANARY)),
         ("/info", json!(CANARY)),
@@ -106,38 +107,40 @@ fn canary_the_policy_says_nothing_of_a_record() {
 
 #[test]
 fn canary_the_policy_says_nothing_of_a_request_that_it_cannot_read() {
-    let request = creation(&secret(1, "pending-install", &record(1, "pending-install").to_string()));
-    let mut request = request;
+    let mut request = creation(&secret(1, "pending-install", &record(1, "pending-install").to_string()));
     request["object"]["data"]["password"] = json!(CANARY);
     request["object"]["stringData"] = json!({"password": CANARY});
+    let answer = |request: &Value| json!(ask_with(request, &json!({}), cluster([])).response).to_string();
+    is_silent("validate", answer(&request).as_bytes());
     let whole = payload(&request, &json!({}));
-    is_silent("validate", &validate(&whole));
     for part in 0..60 {
         is_silent("validate, cut off,", &validate(&whole[..whole.len() * part / 60]));
     }
     for field in ["uid", "operation", "kind", "object", "userInfo", "namespace", "name"] {
         let mut other = request.clone();
         other[field] = json!(CANARY);
-        is_silent(field, &validate(&payload(&other, &json!({}))));
+        is_silent(field, answer(&other).as_bytes());
     }
     for data in [CANARY, "", "%", &BASE64.encode(CANARY), &BASE64.encode(BASE64.encode(CANARY))] {
         let mut other = request.clone();
         other["object"]["data"]["release"] = json!(data);
-        is_silent("data.release", &validate(&payload(&other, &json!({}))));
+        is_silent("data.release", answer(&other).as_bytes());
     }
 }
 
 #[test]
 fn canary_the_command_line_says_nothing_of_records() {
     let (install, upgrade) = (record(1, "deployed"), record(2, "deployed"));
-    let mut files = vec![temporary("canary-good.json", secret(2, "deployed", &upgrade.to_string()).to_string().as_bytes())];
+    let mut files =
+        vec![temporary("canary-good.json", secret(2, "deployed", &upgrade.to_string()).to_string().as_bytes())];
     for (number, text) in broken(&upgrade).iter().enumerate().step_by(3) {
         let object = secret(2, "deployed", text).to_string();
         files.push(temporary(&format!("canary-{number}.json"), object.as_bytes()));
     }
     let cut = secret(2, "deployed", &upgrade.to_string()).to_string();
     files.push(temporary("canary-cut.json", &cut.as_bytes()[..cut.len() - 200]));
-    let baseline = temporary("canary-baseline.json", secret(1, "deployed", &install.to_string()).to_string().as_bytes());
+    let baseline =
+        temporary("canary-baseline.json", secret(1, "deployed", &install.to_string()).to_string().as_bytes());
     for file in &files {
         let (file, baseline) = (file.to_str().unwrap(), baseline.to_str().unwrap());
         for arguments in [
@@ -168,7 +171,7 @@ fn canary_the_command_line_says_nothing_of_manifests() {
         secret.replace("apiVersion: v1\n", ""),
         secret.replace("kind: Secret", "kind: [Secret"),
         format!("{{\"apiVersion\": \"v1\", \"kind\": \"Secret\", \"data\": \"{CANARY}"),
-        format!("{CANARY}"),
+        CANARY.to_owned(),
         format!("{CANARY}: {CANARY}\n---\n{secret}"),
         format!("- {CANARY}\n"),
         secret.replace("metadata: {name: a}", &format!("metadata: {{name: a, annotations: [{CANARY}]}}")),

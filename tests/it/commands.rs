@@ -14,7 +14,7 @@ use crate::engines::{built, files, relative, root};
 use crate::helms::{command, folder, helms, path_with, path_with_script};
 
 /// What wants a cluster, or minutes: how it begins, and which file runs the same with which words.
-const ELSEWHERE: [(&str, &str, &str); 9] = [
+const ELSEWHERE: [(&str, &str, &str); 10] = [
     ("make ", "Makefile", ".PHONY: help setup try test"),
     ("cargo install --path .", "action.yml", "cargo install --locked --quiet --path"),
     ("helm plugin install plugins/post-renderer", "e2e/tests/helm/works.rs", "/../plugins/post-renderer"),
@@ -30,6 +30,7 @@ const ELSEWHERE: [(&str, &str, &str); 9] = [
         "\"--labels\", \"stable-hooks/accept-flip=2\"",
     ),
     ("helm upgrade orders ./chart -n shop", "e2e/tests/helm/works.rs", "hook=false,image=orders:4"),
+    ("stable-hooks forecast", "e2e/tests/helm/forecast.rs", "&[\"forecast\", \"-A\""),
     ("kubectl delete ", "e2e/tests/helm/works.rs", "\"delete\", \"job,serviceaccount\""),
     ("kubectl apply ", "tests/it/manifests.rs", "manifests_are_all_built_here"),
 ];
