@@ -21,7 +21,7 @@ pub trait Engine: Sync {
     fn validate_settings(&self, settings: &[u8]) -> Result<Vec<u8>, CallError>;
     /// The answer to a request that was read already; only who wants bytes is handed bytes.
     fn respond(&self, asked: &Value, _: Request, settings: &Value) -> Result<ValidationResponse, EngineError> {
-        serde_json::from_slice(&self.validate(&payload(asked, settings))?).map_err(|_| EngineError::Format)
+        by_bytes(self, asked, settings)
     }
     /// The same engine before another view of the cluster.
     fn with_cluster(&self, cluster: Arc<ClusterView>) -> Box<dyn Engine>;
@@ -101,15 +101,33 @@ pub struct Answer {
     pub patch: Patch,
 }
 
-/// Asks for a verdict. A malformed request, which a policy denies, is bad input here.
+impl Answer {
+    fn new(request: &Value, response: ValidationResponse) -> Self {
+        let patch = match (request.get("object"), &response.mutated_object) {
+            (Some(object), Some(mutated)) => patch(object, mutated),
+            _ => Patch::default(),
+        };
+        Self { response, patch }
+    }
+}
+
+/// Asks for a verdict as policy-server does: a malformed request is denied.
+pub fn ask(engine: &dyn Engine, request: &Value, settings: &Value) -> Result<Answer, EngineError> {
+    Ok(Answer::new(request, by_bytes(engine, request, settings)?))
+}
+
+/// Asks for a verdict on a request that somebody wrote down: a malformed one is an error.
 pub fn judge(engine: &dyn Engine, request: &Value, settings: &Value) -> Result<Answer, EngineError> {
     let read = if fits_a_payload(request) { Request::parse(request.clone())? } else { Err(RequestError::NotJson)? };
-    let response = engine.respond(request, read, settings)?;
-    let patch = match (request.get("object"), &response.mutated_object) {
-        (Some(object), Some(mutated)) => patch(object, mutated),
-        _ => Patch::default(),
-    };
-    Ok(Answer { response, patch })
+    Ok(Answer::new(request, engine.respond(request, read, settings)?))
+}
+
+fn by_bytes<E: Engine + ?Sized>(
+    engine: &E,
+    request: &Value,
+    settings: &Value,
+) -> Result<ValidationResponse, EngineError> {
+    serde_json::from_slice(&engine.validate(&payload(request, settings))?).map_err(|_| EngineError::Format)
 }
 
 /// A payload wraps the request in one more level, and JSON is read to a depth of 127.

@@ -28,7 +28,7 @@ use kube::client::Body;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use stable_hooks::cluster::ClusterView;
-use stable_hooks::engine::{Answer, judge};
+use stable_hooks::engine::{Answer, ask};
 use stable_hooks::host::Policy;
 use tokio::sync::Semaphore;
 
@@ -239,7 +239,7 @@ fn answer(policy: &Policy, mut request: Map<String, Value>, settings: &Value) ->
     let uid = request.get("uid").cloned().unwrap_or_default();
     // policy-server reads the request into a type and writes it again: what is null is left out.
     request.retain(|_, value| !value.is_null());
-    match judge(policy, &Value::Object(request), settings) {
+    match ask(policy, &Value::Object(request), settings) {
         Ok(answer) => respond(uid, policy, answer),
         Err(error) => refusal(&uid, &format!("internal server error: Guest call failure: {error}")),
     }

@@ -130,12 +130,23 @@ fn hook_before(release: &Release<'_>, key: &Key) -> Option<String> {
 fn becomes_hook(release: &Release<'_>, hook: &HookDocument<'_>, before: &str) -> Problem {
     let events = hook.events_text();
     let stable = hook.events().map(|events| events.safely_completed().to_string()).unwrap_or_default();
-    let deletes = if Release::is_deleted_before_creation(hook) {
-        "Helm would delete the live object, run the hook, then delete what the hook created, and report success: the \
-         object is gone."
-    } else {
-        "Helm would find the live object in the hook's way (\"already exists\"), or run nothing, and delete the object \
-         when the release has left its manifest."
+    let deletes = match (Release::is_deleted_before_creation(hook), hook.is_kept) {
+        (true, false) => {
+            "Helm would delete the live object, run the hook, then delete what the hook created, and report success: the \
+             object is gone."
+        }
+        (true, true) => {
+            "Helm would delete the live object and run the hook; what that creates stays, because of \
+             helm.sh/resource-policy: keep."
+        }
+        (false, false) => {
+            "Helm would find the live object in the hook's way (\"already exists\"), or run nothing, and delete the object \
+             when the release has left its manifest."
+        }
+        (false, true) => {
+            "Helm would find the live object in the hook's way (\"already exists\"), or run nothing; the object stays, \
+             because of helm.sh/resource-policy: keep."
+        }
     };
     let mut remedy = format!(
         "In {}, render the same annotations on install and on upgrade: {}: \"{}\", with no condition on \
