@@ -101,9 +101,9 @@ artifacthub: ## rewrite the Artifact Hub packages from the metadata and the form
 	policy/artifacthub policy $(RELEASED) >artifacthub-pkg.yml
 	policy/artifacthub policy/releases $(RELEASED) >policy/releases/artifacthub-pkg.yml
 
-e2e: annotated-policy.wasm annotated-releases-policy.wasm ## real API server, real Helm, without and with the policy
+e2e: annotated-policy.wasm annotated-releases-policy.wasm schemas ## real API server, real Helm, without and with the policy
 	cargo build -q
-	PATH="$(abspath $(or $(CARGO_TARGET_DIR),target))/debug:$$PATH" cargo test -q -p stable-hooks-e2e --test helm
+	SCHEMAS=$(SCHEMAS) PATH="$(abspath $(or $(CARGO_TARGET_DIR),target))/debug:$$PATH" cargo test -q -p stable-hooks-e2e --test helm
 
 e2e-argocd: annotated-policy.wasm annotated-releases-policy.wasm ## the same API server, with real Argo CD
 	cargo test -q -p stable-hooks-e2e --test argocd

@@ -117,6 +117,15 @@ impl<'world> Scene<'world> {
         self.kubectl_with(arguments, "false")
     }
 
+    /// Runs a kubectl command of our pages as it stands there: in this repository, and in no namespace that it does not
+    /// name.
+    #[must_use]
+    pub fn kubectl_of_a_page(&self, arguments: &str) -> Run {
+        let mut command = self.helm.command(&self.world.tools.kubernetes.join("kubectl"));
+        command.args(arguments.split(' ')).current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+        run(command, &format!("kubectl {arguments}"))
+    }
+
     /// Runs `kubectl edit` with sed as the editor.
     #[must_use]
     pub fn kubectl_edit(&self, kind: &str, name: &str, script: &str) -> Run {

@@ -7,6 +7,7 @@ mod flux;
 mod forecast;
 mod harms;
 mod objects;
+mod rollout;
 mod works;
 
 use std::process::ExitCode;
@@ -47,7 +48,7 @@ pub(crate) struct Report {
 }
 
 fn main() -> ExitCode {
-    let cases = [flux::CASES, works::CASES, objects::CASES, failures::CASES, forecast::CASES].concat();
+    let cases = [flux::CASES, works::CASES, objects::CASES, failures::CASES, forecast::CASES, rollout::CASES].concat();
     let entries = HARMS.iter().map(Harm::entry).chain(cases.iter().map(Case::entry)).collect();
     let proof = Arc::new(Proof::new(entries));
     let mut scenarios = Vec::new();
