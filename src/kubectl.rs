@@ -140,8 +140,8 @@ fn kubectl(arguments: &[&str]) -> Command {
 
 fn unable(error: &io::Error) -> String {
     if error.kind() == ErrorKind::NotFound {
-        return "there is no `kubectl` on the PATH, which reads a release by its name; its records can also be given as \
-                files to `stable-hooks release`"
+        return "there is no `kubectl` on the PATH, which reads releases from the cluster; `stable-hooks release` also \
+                takes their records as files"
             .to_owned();
     }
     format!("cannot run kubectl: {error}")

@@ -68,7 +68,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     })?;
     kubectl::check().map_err(Failure)?;
     let (releases, mut is_complete) = arguments.releases()?;
-    let charts: BTreeMap<_, _> = arguments.chart.iter().cloned().collect();
+    let mut charts = BTreeMap::new();
+    for (name, path) in &arguments.chart {
+        if charts.insert(name.clone(), path.clone()).is_some() {
+            return Err(Failure(format!("--chart {name}=… is given twice")));
+        }
+    }
     for name in charts.keys().filter(|name| !releases.iter().any(|release| release.name == **name)) {
         complain(&format!("--chart {name}=…: there is no release of that name here"));
         is_complete = false;
@@ -78,7 +83,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         if capabilities.is_none() {
             remark("the cluster does not say its version: charts are rendered for the one that helm assumes");
         }
-        if arguments.judge.cluster.is_none() {
+        if !judge.sees_cluster {
             remark("without --cluster no live object is looked up, only the records are compared");
         }
     }
@@ -88,7 +93,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     // Read within the limits for what others have stored; what is rendered here is judged whole.
     let next = Next { helm, folder, capabilities, charts, settings: judge.settings.clone() };
     judge.settings = with_defaults(&judge.settings);
-    let mut forecasts = forecasts(&releases, &next, &Teller { arguments, judge });
+    let mut forecasts = forecasts(&releases, &next, &judge);
     forecasts.sort_by_cached_key(Forecast::order);
     let summary = Summary::of(&forecasts);
     if !arguments.judge.output.quiet {
@@ -108,7 +113,12 @@ impl Arguments {
     /// The releases that there are, and whether all of them could be listed.
     fn releases(&self) -> Result<(Vec<Installed>, bool), Failure> {
         let namespace = (!self.all_namespaces).then(|| {
-            let named = self.namespace.clone().or_else(namespace_of_helm).or_else(kubectl::namespace);
+            let named = self
+                .namespace
+                .clone()
+                .filter(|namespace| !namespace.is_empty())
+                .or_else(namespace_of_helm)
+                .or_else(kubectl::namespace);
             named.unwrap_or_else(|| "default".to_owned())
         });
         let scope = namespace.as_deref().map_or(Scope::AllNamespaces, Scope::Namespace);
@@ -146,7 +156,7 @@ impl Arguments {
 }
 
 /// Side by side; most of the time is `helm`'s and `kubectl`'s.
-fn forecasts(releases: &[Installed], next: &Next, teller: &Teller<'_>) -> Vec<Forecast> {
+fn forecasts(releases: &[Installed], next: &Next, judge: &Judge) -> Vec<Forecast> {
     let waiting = Mutex::new(releases.iter());
     let (sender, receiver) = mpsc::channel();
     // The results come at the end, so that the bar disturbs none.
@@ -159,7 +169,7 @@ fn forecasts(releases: &[Installed], next: &Next, teller: &Teller<'_>) -> Vec<Fo
                 let take = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
                 while let Some(release) = take() {
                     // Who receives lives as long as this does.
-                    let _ = sender.send(teller.forecast(release, next.of(release)));
+                    let _ = sender.send(forecast(judge, release, next.of(release)));
                 }
             });
         }
@@ -171,30 +181,22 @@ fn forecasts(releases: &[Installed], next: &Next, teller: &Teller<'_>) -> Vec<Fo
     found
 }
 
-/// Asks the rules about each upgrade.
-struct Teller<'a> {
-    arguments: &'a Arguments,
-    judge: Judge,
-}
-
-impl Teller<'_> {
-    fn forecast(&self, release: &Installed, upgrade: Upgrade) -> Forecast {
-        let Upgrade { chart, rendered } = upgrade;
-        let judged = rendered.and_then(|rendered| {
-            let Judge { engine, settings, cluster, .. } = &self.judge;
-            let (record, baseline) = (&rendered.record, &rendered.baseline);
-            let cluster = cluster.with_records([StoredRecord::as_baseline(baseline)]);
-            let engine = engine.with_cluster(Arc::new(cluster));
-            let settings = settings_for(record, Some(baseline), settings);
-            let place = Place { file: release.record(), line: None };
-            let asked = Asked { source: release.record(), place, request: record.request() };
-            let judged = asked.judged(engine.as_ref(), &settings);
-            let judged = judged.map_err(|reason| Trouble { what: "it cannot be judged", reason })?;
-            let judged = judged.in_templates(|object, path| rendered.template(object, path));
-            let sees_cluster = self.arguments.judge.cluster.is_some();
-            Ok(if sees_cluster { judged } else { judged.where_no_cluster_was_given() })
-        });
-        let Installed { namespace, name, kind: storage, next: revision, .. } = release.clone();
-        Forecast { namespace, name, storage, chart, revision, judged }
-    }
+/// Asks the rules about one upgrade.
+fn forecast(judge: &Judge, release: &Installed, upgrade: Upgrade) -> Forecast {
+    let Upgrade { chart, rendered } = upgrade;
+    let judged = rendered.and_then(|rendered| {
+        let Judge { engine, settings, cluster, sees_cluster } = judge;
+        let (record, baseline) = (&rendered.record, &rendered.baseline);
+        let cluster = cluster.with_records([StoredRecord::as_baseline(baseline)]);
+        let engine = engine.with_cluster(Arc::new(cluster));
+        let settings = settings_for(record, Some(baseline), settings);
+        let place = Place { file: release.record(), line: None };
+        let asked = Asked { source: release.record(), place, request: record.request() };
+        let judged = asked.judged(engine.as_ref(), &settings);
+        let judged = judged.map_err(|reason| Trouble { what: "it cannot be judged", reason })?;
+        let judged = judged.in_templates(|object, path| rendered.template(object, path));
+        Ok(if *sees_cluster { judged } else { judged.where_no_cluster_was_given() })
+    });
+    let Installed { namespace, name, kind: storage, next: revision, .. } = release.clone();
+    Forecast { namespace, name, storage, chart, revision, judged }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::chart::{self, Compared, RenderArguments};
 use super::release::{Reading, Records};
 use super::run::Run;
-use super::{Failure, JudgeArguments, Outcome, written};
+use super::{Failure, JudgeArguments, Outcome, remark, written};
 use crate::records::StoredRecord;
 use crate::report::{Judged, Summary};
 use crate::timeline::{Contents, Side, Timeline, write_html, write_human, write_json, write_svg};
@@ -77,7 +77,21 @@ fn is_chart(path: &Path) -> bool {
     path.is_dir() || is_archive
 }
 
+/// A word that could be a release's name as well.
+fn is_bare(path: &Path) -> bool {
+    path.components().count() == 1 && path.file_name() == Some(path.as_os_str())
+}
+
 fn of_chart(chart: Option<&Path>, arguments: &Arguments, run: Run) -> Result<(Vec<Timeline>, Run), Failure> {
+    if !arguments.baseline.is_empty() {
+        return Err(Failure(
+            "--baseline goes with records, and a chart is given; for an older chart there is --against".to_owned(),
+        ));
+    }
+    if let Some(name) = chart.filter(|path| arguments.renders.namespace.is_some() && path.is_dir() && is_bare(path)) {
+        let name = name.display();
+        remark(&format!("`{name}` is a folder here and taken for a chart; in another folder it names a release"));
+    }
     let judge = chart::judge(&arguments.judge)?;
     let mut reading = Reading { judge: &judge, run };
     let compared = chart::compare(chart, &arguments.renders, &mut reading)?;

@@ -69,11 +69,11 @@ fn held() -> RwLockWriteGuard<'static, Option<TempDir>> {
 fn remove_on_signal() -> io::Result<()> {
     use std::thread;
 
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
 
-    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM])?;
     thread::spawn(move || {
         for signal in signals.forever() {
             let mut held = held();

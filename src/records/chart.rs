@@ -79,6 +79,8 @@ pub enum ChartError {
     Outside(String),
     #[error("the chart's file `{}` is not base64 in the record", Shown(.0))]
     NotBase64(String),
+    #[error("the chart in the record has two files named `{}`", Shown(.0))]
+    Twice(String),
     #[error("the chart's file `{}` cannot be written: {}", Shown(.name), .error)]
     Write { name: String, error: io::Error },
 }
@@ -154,6 +156,10 @@ impl StoredRelease {
             if file.name != ".helmignore" {
                 files.push((path, bytes));
             }
+        }
+        let mut names = BTreeSet::new();
+        if let Some((path, _)) = files.iter().find(|(path, _)| !names.insert(path)) {
+            return Err(ChartError::Twice(path.display().to_string()));
         }
         for (path, bytes) in files {
             let failed = |error| ChartError::Write { name: path.display().to_string(), error };
@@ -237,6 +243,15 @@ mod tests {
             assert_eq!(mode & 0o777, 0o600);
         }
         assert!(matches!(release.write_chart(&chart), Err(ChartError::Write { .. })), "nothing is written over");
+    }
+
+    #[test]
+    fn two_files_of_one_name_are_no_chart() {
+        let twice = release(json!([file("templates/a.yaml", b"1"), file("templates/a.yaml", b"2")]), json!([]));
+        let folder = tempfile::tempdir().unwrap();
+        let error = twice.write_chart(&folder.path().join("chart")).unwrap_err();
+        assert_eq!(error.to_string(), "the chart in the record has two files named `templates/a.yaml`");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]

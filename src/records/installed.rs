@@ -52,7 +52,8 @@ pub fn installed(table: &str, kind: &'static str, namespace: Option<&str>) -> Ve
 /// The release and the revision that a record's name says.
 fn revision_of(record: &str) -> Option<(&str, u64)> {
     let (name, revision) = record.strip_prefix(PREFIX)?.rsplit_once(".v")?;
-    Some((name, revision.parse().ok()?))
+    // After the last number there is no next revision.
+    Some((name, revision.parse().ok().filter(|revision| *revision < u64::MAX)?))
 }
 
 #[cfg(test)]
@@ -61,6 +62,13 @@ mod tests {
 
     fn release(namespace: &str, name: &str, revision: u64, next: u64) -> Installed {
         Installed { namespace: namespace.to_owned(), name: name.to_owned(), kind: "Secret", revision, next }
+    }
+
+    #[test]
+    fn after_the_last_number_there_is_no_next_revision() {
+        let table =
+            format!("shop sh.helm.release.v1.big.v{} deployed\nshop sh.helm.release.v1.a.v1 deployed\n", u64::MAX);
+        assert_eq!(installed(&table, "Secret", None), [release("shop", "a", 1, 2)]);
     }
 
     #[test]

@@ -17,7 +17,8 @@ impl Side {
         let post = hooks_at(contents, operation.post());
         let own = baseline.map(Contents::manifest).unwrap_or_default();
         let left = baseline.map(Contents::left_by_hooks).unwrap_or_default();
-        let ran: BTreeSet<_> = pre.iter().map(|hook| &hook.object).collect();
+        let stays = |hook: &&&Hook| !hook.deletes(DeletePolicy::HookSucceeded);
+        let ran: BTreeSet<_> = pre.iter().filter(stays).map(|hook| &hook.object).collect();
         let manifest = contents.manifest();
         let before_pre = |object: &ObjectRef| match (own.contains(object), left.contains(object)) {
             (true, _) => Some(Deleted::Resource),

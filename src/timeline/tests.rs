@@ -177,6 +177,16 @@ fn a_post_hook_of_a_resource_deletes_it() {
 }
 
 #[test]
+fn a_hook_that_was_deleted_before_it_runs_again_replaces_nothing() {
+    let events = "pre-upgrade,post-upgrade";
+    let gone = hook("Job", "gone", events, 0, "before-hook-creation,hook-succeeded");
+    let stays = hook("Job", "stays", events, 1, "before-hook-creation");
+    let side = Side::new(&upgrade(&record(2, &[], vec![gone, stays])), Some(&install(&record(1, &[], vec![]))));
+    let at_the_end: Vec<_> = outline(&side).into_iter().filter(|line| line.starts_with("PostHooks ")).collect();
+    assert_eq!(at_the_end, ["PostHooks 0 Job gone", "PostHooks 1 Job stays: replaces its last run"]);
+}
+
+#[test]
 fn a_flip_crosses_and_is_marked_where_it_bites() {
     let before = install(&record(1, &[document("Job", "migrate", ""), document("Job", "same", "")], Vec::new()));
     let hooks = vec![hook("Job", "migrate", "pre-upgrade", 0, "")];

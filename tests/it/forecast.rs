@@ -288,7 +288,7 @@ fn forecast_what_cannot_be_read_is_told_and_hides_no_other() {
         for (name, reason) in [
             ("garbage", "sh.helm.release.v1.garbage.v1: data.release is not base64"),
             ("no-base64", "the chart's file `templates/job.yaml` is not base64 in the record"),
-            ("no-chart", "the record holds no chart"),
+            ("no-chart", "the record holds no chart; give the chart itself: --chart no-chart=PATH"),
             (
                 "no-list",
                 "sh.helm.release.v1.no-list.v1: the chart in data.release is none that Helm would have written",
@@ -322,6 +322,8 @@ fn forecast_a_given_chart_takes_the_place_of_the_stored_one() {
         assert_eq!((outlooks(&given), code(&given)), (vec!["flips shop/whole".to_owned()], 1), "{}", stderr(&given));
         let unknown = forecast(&["--chart", "whole=tests/charts/flip", "--chart", "gone=tests/charts/flip"]);
         assert!(stderr(&unknown).contains("--chart gone=…: there is no release of that name here"));
+        let twice = cluster.forecast(helm, &["-A", "--chart", "gone=.", "--chart", "gone=/"]).output().unwrap();
+        assert_eq!((code(&twice), stderr(&twice)), (2, "error: --chart gone=… is given twice\n".to_owned()));
         assert_eq!((outlooks(&unknown).len(), code(&unknown)), (1, 2));
         let nowhere = forecast(&["--chart", "whole=nowhere"]);
         assert!(reason(&nowhere).starts_with("nowhere: "), "{}", stdout(&nowhere));
@@ -427,7 +429,7 @@ fn forecast_helm_is_told_of_the_cluster_and_finds_files_for_the_owner_alone() {
 #[test]
 fn forecast_an_interrupted_run_leaves_nothing_behind() {
     let cluster = mixed("interrupted");
-    for (signal, status) in [("INT", 2), ("TERM", 15), ("HUP", 1)] {
+    for (signal, status) in [("INT", 2), ("QUIT", 3), ("TERM", 15), ("HUP", 1)] {
         let helm = helm_that(&format!("slow-{signal}"), "exec /bin/sleep 20");
         let mut child = cluster.forecast(&helm, &["-A"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let count = || {

@@ -266,3 +266,13 @@ fn timeline_a_reader_that_has_seen_enough_is_no_failure() {
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(1), ""));
 }
+
+#[test]
+fn timeline_a_chart_has_no_baseline_of_records_and_a_folder_is_a_chart() {
+    let refused = run(&["timeline", "tests/charts/flip", "--baseline", "nowhere.json"], b"");
+    assert_eq!(code(&refused), 2);
+    assert!(stderr(&refused).contains("--baseline goes with records, and a chart is given"), "{}", stderr(&refused));
+    // In the project's folder, which has a folder of that name.
+    let folder = run(&["timeline", "tests", "-n", "shop"], b"");
+    assert!(stderr(&folder).starts_with("note: `tests` is a folder here and taken for a chart"), "{}", stderr(&folder));
+}

@@ -16,7 +16,7 @@ use crate::helm::said::without_values;
 use crate::helm::{Helm, HelmError, Options};
 use crate::input::Content;
 use crate::kubectl::{self, Capabilities};
-use crate::records::chart::{StoredRelease, write};
+use crate::records::chart::{ChartError, StoredRelease, write};
 use crate::records::installed::Installed;
 use crate::records::{StoredRecord, record_object};
 use crate::render::{Render, Revision};
@@ -35,7 +35,7 @@ pub(super) struct Next {
 
 /// As far as it could be rendered.
 pub(super) struct Upgrade {
-    /// Its name and version; empty where that is not known.
+    /// Its name and version, or the path that was given; empty where neither is known.
     pub(super) chart: String,
     pub(super) rendered: Result<Rendered, Trouble>,
 }
@@ -55,6 +55,8 @@ struct Written {
     chart: PathBuf,
     values: Option<PathBuf>,
     templates: Templates,
+    /// Of a chart that was given; a stored one has it in the record.
+    metadata: String,
 }
 
 impl Next {
@@ -63,7 +65,9 @@ impl Next {
             Ok(read) => read,
             Err(trouble) => return Upgrade { chart: String::new(), rendered: Err(trouble) },
         };
-        Upgrade { chart: stored.chart_name(), rendered: self.render(release, baseline, &stored) }
+        let given = self.charts.get(&release.name).map(|path| Shown(&path.display().to_string()).to_string());
+        let chart = given.unwrap_or_else(|| stored.chart_name());
+        Upgrade { chart, rendered: self.render(release, baseline, &stored) }
     }
 
     fn read(&self, release: &Installed) -> Result<(StoredRecord, StoredRelease), Trouble> {
@@ -93,7 +97,7 @@ impl Next {
         let rendered = self.folder.change(|_| files(own.path(), release, stored, given)).and_then(|written| {
             let options = self.options(release, stored, &written);
             let output = self.helm.upgrade(&written.chart, &options);
-            let output = output.map_err(|error| self.does_not_render(error, stored, &written.templates))?;
+            let output = output.map_err(|error| self.does_not_render(error, stored, &written))?;
             Ok((Render::read_from_helm(&output.stdout), written.templates))
         });
         self.folder.change(|_| drop(own));
@@ -113,13 +117,14 @@ impl Next {
         }
     }
 
-    fn does_not_render(&self, error: HelmError, stored: &StoredRelease, templates: &Templates) -> Trouble {
+    fn does_not_render(&self, error: HelmError, stored: &StoredRelease, written: &Written) -> Trouble {
         let reason = match error {
             HelmError::Failed { said, status } => {
                 let texts = stored.texts();
                 let version = self.capabilities.as_ref().map(|capabilities| capabilities.kube_version.as_str());
-                let of_templates = templates.iter().flat_map(|(path, source)| [path.as_str(), source]);
-                let texts: Vec<_> = texts.iter().map(String::as_str).chain(version).chain(of_templates).collect();
+                let of_templates = written.templates.iter().flat_map(|(path, source)| [path.as_str(), source]);
+                let texts = texts.iter().map(String::as_str).chain(version).chain(of_templates);
+                let texts: Vec<_> = texts.chain([written.metadata.as_str()]).collect();
                 let said = without_values(&String::from_utf8_lossy(&said), &texts, stored.values());
                 format!("helm could not render it ({status}): {said}")
             }
@@ -180,12 +185,12 @@ fn namespace(release: &Installed, stored: &StoredRelease) -> String {
 fn lacks(name: &str, subcharts: &BTreeSet<String>) -> Trouble {
     let names: Vec<_> = subcharts.iter().map(|subchart| format!("`{}`", Shown(subchart))).collect();
     let names = names.join(", ");
-    let reason = format!(
-        "helm rendered it with the subcharts {names}, and a release record does not hold subcharts; give the chart itself: \
-         --chart {}=PATH",
-        Shown(name)
-    );
-    Trouble { what: "its subcharts are not stored", reason }
+    let reason = format!("helm rendered it with the subcharts {names}, and a release record does not hold subcharts");
+    needs_the_chart("its subcharts are not stored", &reason, name)
+}
+
+fn needs_the_chart(what: &'static str, reason: &str, name: &str) -> Trouble {
+    Trouble { what, reason: format!("{reason}; give the chart itself: --chart {}=PATH", Shown(name)) }
 }
 
 fn cannot_write(error: &dyn std::fmt::Display) -> Trouble {
@@ -206,7 +211,10 @@ fn files(
     let values = values.transpose().map_err(|error| cannot_write(&error))?;
     let chart = given.cloned().unwrap_or_else(|| folder.join("stored"));
     if given.is_none() {
-        stored.write_chart(&chart).map_err(|error| cannot_write(&error))?;
+        stored.write_chart(&chart).map_err(|error| match error {
+            ChartError::Write { .. } => cannot_write(&error),
+            _ => needs_the_chart("its stored chart is not usable", &error.to_string(), &release.name),
+        })?;
     }
     let into = folder.join("next");
     let copied = fs::create_dir(&into).and_then(|()| copy(&chart, release.next, &into));
@@ -216,7 +224,8 @@ fn files(
         }
         None => cannot_write(&error),
     })?;
-    Ok(Written { chart, values, templates })
+    let metadata = fs::read_to_string(chart.join("Chart.yaml")).unwrap_or_default();
+    Ok(Written { chart, values, templates, metadata })
 }
 
 fn cloned((path, source): (&String, &String)) -> (String, String) {
