@@ -120,6 +120,16 @@ enum Outcome {
 #[derive(Debug)]
 struct Failure(String);
 
+impl Outcome {
+    fn of(is_complete: bool, fails: bool) -> Self {
+        match (is_complete, fails) {
+            (false, _) => Self::CouldNotJudge,
+            (true, true) => Self::Denied,
+            (true, false) => Self::NothingDenied,
+        }
+    }
+}
+
 impl From<Outcome> for ExitCode {
     fn from(outcome: Outcome) -> Self {
         Self::from(outcome as u8)

@@ -107,12 +107,12 @@ impl StoredRecord {
         Ok(Self { kind, namespace, release: record.name, version: record.version, status, pending, object })
     }
 
-    /// The record that Helm would begin to write of a chart's render.
+    /// The record that Helm would begin to write of a chart's render, in that namespace.
     #[must_use]
-    pub fn of(revision: &Revision<'_>, kind: &'static str) -> Self {
+    pub fn of(revision: &Revision<'_>, kind: &'static str, stored_in: &str) -> Self {
         Self {
             kind,
-            namespace: revision.namespace.to_owned(),
+            namespace: stored_in.to_owned(),
             release: revision.name.to_owned(),
             version: revision.version,
             status: revision.status.to_owned(),

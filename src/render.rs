@@ -54,6 +54,8 @@ pub struct Revision<'a> {
     pub render: &'a Render,
     /// The sources of the chart's templates, by their paths inside of the chart.
     pub templates: &'a BTreeMap<String, String>,
+    /// `ssa` for example; empty where Helm would not say it.
+    pub apply_method: &'a str,
 }
 
 impl Render {
@@ -224,7 +226,7 @@ impl Revision<'_> {
         let template = |(name, source): (&String, &String)| json!({"name": name, "data": STANDARD.encode(source)});
         json!({
             "name": self.name, "namespace": self.namespace, "version": self.version,
-            "info": {"status": self.status},
+            "info": {"status": self.status}, "apply_method": self.apply_method,
             "chart": {
                 "metadata": {"name": self.render.chart()},
                 "templates": self.templates.iter().map(template).collect::<Vec<_>>(),
@@ -236,13 +238,7 @@ impl Revision<'_> {
     /// The Secret or `ConfigMap` in which Helm stores a record. Where Helm writes gzip, it also reads plain JSON.
     #[must_use]
     pub fn stored_as(&self, kind: &str) -> Value {
-        self.stored(kind, &self.record())
-    }
-
-    /// The same around its JSON.
-    #[must_use]
-    pub fn stored(&self, kind: &str, record: &Value) -> Value {
-        let once = STANDARD.encode(record.to_string());
+        let once = STANDARD.encode(self.record().to_string());
         if kind == "Secret" { self.secret_with(&STANDARD.encode(once)) } else { self.object(kind, &once) }
     }
 

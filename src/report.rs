@@ -132,6 +132,16 @@ pub(crate) enum Level {
     Fix,
 }
 
+impl Level {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Deny => "deny",
+            Self::Warn => "warn",
+            Self::Fix => "fix",
+        }
+    }
+}
+
 impl Summary {
     pub(crate) fn count(&mut self, judged: &Judged) {
         self.objects += 1;

@@ -4,17 +4,16 @@ pub(super) mod renders;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::thread;
 
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::release::Reading;
-use super::run::{Asked, Run};
+use super::run::Run;
 use super::{Failure, Judge, JudgeArguments, Outcome, OutputFormat, namespace_of_helm};
 use crate::cluster::ClusterView;
-use crate::records::{StoredRecord, settings_for};
+use crate::records::StoredRecord;
 use crate::render::{Render, Revision};
 use crate::report::{Judged, Place};
 use renders::Renders;
@@ -198,7 +197,10 @@ impl Chart<'_> {
     fn record(&self, render: &Render, version: u64, status: &str, storage: &'static str) -> StoredRecord {
         let (name, namespace, templates) =
             (self.arguments.release_name(), &self.renders.namespace, &self.renders.hook_templates);
-        StoredRecord::of(&Revision { name, namespace, version, status, render, templates }, storage)
+        // Helm settles that when it installs; no render says it.
+        let apply_method = "";
+        let revision = Revision { name, namespace, version, status, render, templates, apply_method };
+        StoredRecord::of(&revision, storage, namespace)
     }
 
     fn verdict(
@@ -207,12 +209,9 @@ impl Chart<'_> {
         baseline: Option<&StoredRecord>,
         cluster: &ClusterView,
     ) -> Result<Judged, String> {
-        let cluster = cluster.with_records(baseline.map(StoredRecord::as_baseline));
-        let engine = self.judge.engine.with_cluster(Arc::new(cluster));
-        let settings = settings_for(record, baseline, &self.judge.settings);
         let source = self.renders.source.clone();
         let place = Place { file: source.clone(), line: None };
-        let judged = Asked { source, place, request: record.request() }.judged(engine.as_ref(), &settings)?;
+        let judged = self.judge.verdict(record, baseline, cluster, (source, place))?;
         Ok(judged.in_templates(|object, path| self.renders.template(object, path)))
     }
 }

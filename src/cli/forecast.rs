@@ -6,20 +6,18 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::num::NonZero;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
 use clap::Args;
 
 use super::chart::with_defaults;
 use super::progress::Progress;
-use super::run::Asked;
 use super::{FailOn, Failure, Judge, JudgeArguments, Outcome, complain, namespace_of_helm, remark, written};
 use crate::helm::folder::Folder;
 use crate::helm::{Helm, HelmError};
 use crate::kubectl::{self, Scope};
 use crate::records::installed::{Installed, installed};
-use crate::records::{StoredRecord, settings_for};
 use crate::report::Place;
 use crate::report::forecast::{Forecast, Format, Summary, Trouble};
 use next::{Next, Upgrade};
@@ -102,11 +100,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let denied = summary.flips + summary.denied;
     let fails = denied > 0 || (arguments.judge.fail_on == FailOn::Warn && summary.warned > 0);
-    Ok(match (is_complete && summary.not_forecastable == 0, fails) {
-        (false, _) => Outcome::CouldNotJudge,
-        (true, true) => Outcome::Denied,
-        (true, false) => Outcome::NothingDenied,
-    })
+    Ok(Outcome::of(is_complete && summary.not_forecastable == 0, fails))
 }
 
 impl Arguments {
@@ -185,17 +179,12 @@ fn forecasts(releases: &[Installed], next: &Next, judge: &Judge) -> Vec<Forecast
 fn forecast(judge: &Judge, release: &Installed, upgrade: Upgrade) -> Forecast {
     let Upgrade { chart, rendered } = upgrade;
     let judged = rendered.and_then(|rendered| {
-        let Judge { engine, settings, cluster, sees_cluster } = judge;
-        let (record, baseline) = (&rendered.record, &rendered.baseline);
-        let cluster = cluster.with_records([StoredRecord::as_baseline(baseline)]);
-        let engine = engine.with_cluster(Arc::new(cluster));
-        let settings = settings_for(record, Some(baseline), settings);
         let place = Place { file: release.record(), line: None };
-        let asked = Asked { source: release.record(), place, request: record.request() };
-        let judged = asked.judged(engine.as_ref(), &settings);
+        let judged =
+            judge.verdict(&rendered.record, Some(&rendered.baseline), &judge.cluster, (release.record(), place));
         let judged = judged.map_err(|reason| Trouble { what: "it cannot be judged", reason })?;
         let judged = judged.in_templates(|object, path| rendered.template(object, path));
-        Ok(if *sees_cluster { judged } else { judged.where_no_cluster_was_given() })
+        Ok(if judge.sees_cluster { judged } else { judged.where_no_cluster_was_given() })
     });
     let Installed { namespace, name, kind: storage, next: revision, .. } = release.clone();
     Forecast { namespace, name, storage, chart, revision, judged }

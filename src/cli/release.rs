@@ -2,17 +2,16 @@
 
 use std::cell::LazyCell;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Args;
 use serde_json::Value;
 use stable_hooks_policy::shown::Shown;
 
-use super::run::{Asked, Run};
+use super::run::Run;
 use super::{Failure, Judge, JudgeArguments, Outcome, namespace_of_helm, read_input, remark};
 use crate::input::{Content, Document, documents};
 use crate::kubectl;
-use crate::records::{StoredRecord, record_object, settings_for};
+use crate::records::{StoredRecord, record_object};
 use crate::report::{Judged, ObjectRef, Place};
 
 /// Judges Helm release records, each revision against the one before
@@ -84,12 +83,8 @@ impl Records {
     pub(super) fn judged(&self, given: &Given, judge: &Judge) -> Result<Judged, String> {
         let Given { source, place, record } = given;
         let baseline = self.baseline(record);
-        let cluster = judge.cluster.with_records(baseline.map(StoredRecord::as_baseline));
-        let engine = judge.engine.with_cluster(Arc::new(cluster));
-        let settings = settings_for(record, baseline, &judge.settings);
-        let asked = Asked { source: source.clone(), place: place.clone(), request: record.request() };
-        let judged = asked.judged(engine.as_ref(), &settings)?;
-        let templates = LazyCell::new(|| record.templates(&settings));
+        let judged = judge.verdict(record, baseline, &judge.cluster, (source.clone(), place.clone()))?;
+        let templates = LazyCell::new(|| record.templates(&judge.settings));
         let template_of =
             |object: &ObjectRef, _: &str| Some(Place { file: templates.get(object)?.clone(), line: None });
         let judged = judged.in_templates(template_of);

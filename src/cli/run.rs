@@ -3,13 +3,16 @@
 use std::cell::Cell;
 use std::io::{self, BufRead, Read, Write};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::progress::Progress;
-use super::{FailOn, Failure, Outcome, OutputArguments, OutputFormat, complain, written};
+use super::{FailOn, Failure, Judge, Outcome, OutputArguments, OutputFormat, complain, written};
+use crate::cluster::ClusterView;
 use crate::engine::{Engine, judge};
 use crate::input::{Content, Document, read_documents};
+use crate::records::{StoredRecord, settings_for};
 use crate::report::{Judged, Place, Summary, Writer};
 
 /// One run: each result is written as soon as it is there, and only counted after that.
@@ -130,11 +133,23 @@ impl Run {
         }
         written(self.written)?;
         let fails = self.summary.denied > 0 || (fail_on == FailOn::Warn && self.summary.warned > 0);
-        Ok(match (self.is_complete, fails) {
-            (false, _) => Outcome::CouldNotJudge,
-            (true, true) => Outcome::Denied,
-            (true, false) => Outcome::NothingDenied,
-        })
+        Ok(Outcome::of(self.is_complete, fails))
+    }
+}
+
+impl Judge {
+    /// What the release rules say to a record that is created over its baseline, in that cluster.
+    pub(super) fn verdict(
+        &self,
+        record: &StoredRecord,
+        baseline: Option<&StoredRecord>,
+        cluster: &ClusterView,
+        (source, place): (String, Place),
+    ) -> Result<Judged, String> {
+        let cluster = cluster.with_records(baseline.map(StoredRecord::as_baseline));
+        let engine = self.engine.with_cluster(Arc::new(cluster));
+        let settings = settings_for(record, baseline, &self.settings);
+        Asked { source, place, request: record.request() }.judged(engine.as_ref(), &settings)
     }
 }
 

@@ -22,6 +22,13 @@ const MOST_ARCHIVES: usize = 8;
 /// The sources of templates, by their paths from the chart's folder on.
 pub type Templates = BTreeMap<String, String>;
 
+/// Those that make hooks: a rule asks nothing of the others, and a record with all of them is large.
+#[must_use]
+pub fn of_hooks(templates: &Templates) -> Templates {
+    let makes_hooks = |(_, source): &(&String, &String)| source.contains("helm.sh/hook");
+    templates.iter().filter(makes_hooks).map(|(path, source)| (path.clone(), source.clone())).collect()
+}
+
 /// Copies a chart, a folder or an archive, into a folder: in the copy `.Release.Revision` is `revision`, and `now` a year
 /// later. Gives the copy's path and the sources of the original's templates.
 ///
@@ -162,28 +169,24 @@ fn rewritten<'a>(
 
 /// The template with `now` a year later, wherever an action calls it.
 fn later(source: &str) -> Cow<'_, str> {
-    static ACTION: LazyLock<Regex> =
-        LazyLock::new(|| regex(r#"(?s)\{\{(?:/\*.*?\*/|"(?:\\.|[^"\\])*"|`[^`]*`|.)*?\}\}"#));
+    static ACTION: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r#"(?s)\{\{(?:/\*.*?\*/|"(?:\\.|[^"\\])*"|`[^`]*`|.)*?\}\}"#).ok());
     // Comments and strings are one token each, and so is a field (`.now`), a variable (`$now`) and a longer word.
-    static TOKEN: LazyLock<Regex> =
-        LazyLock::new(|| regex(r#"(?s)/\*.*?\*/|"(?:\\.|[^"\\])*"|`[^`]*`|[.$A-Za-z0-9_]+"#));
+    static TOKEN: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r#"(?s)/\*.*?\*/|"(?:\\.|[^"\\])*"|`[^`]*`|[.$A-Za-z0-9_]+"#).ok());
     let text = |found: &Captures<'_>| found.get(0).map_or("", |found| found.as_str()).to_owned();
-    if !source.contains("now") {
+    // Both patterns are constants; the tests would see one that is none.
+    let (Some(actions), Some(tokens), true) = (&*ACTION, &*TOKEN, source.contains("now")) else {
         return Cow::Borrowed(source);
-    }
-    ACTION.replace_all(source, |action: &Captures<'_>| {
+    };
+    actions.replace_all(source, |action: &Captures<'_>| {
         let action = text(action);
-        let replaced = TOKEN.replace_all(&action, |token: &Captures<'_>| match text(token).strip_prefix("now") {
+        let replaced = tokens.replace_all(&action, |token: &Captures<'_>| match text(token).strip_prefix("now") {
             Some(field) if field.is_empty() || field.starts_with('.') => format!("{LATER}{field}"),
             _ => text(token),
         });
         replaced.into_owned()
     })
-}
-
-#[expect(clippy::expect_used, reason = "a constant pattern, and a test compiles it")]
-fn regex(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("a pattern")
 }
 
 #[cfg(test)]

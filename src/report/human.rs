@@ -72,14 +72,14 @@ pub(crate) fn write_finding(
     finding: &Finding,
     said: Option<&ObjectRef>,
 ) -> io::Result<()> {
-    let (word, color) = match finding.level {
-        Level::Deny => ("deny", AnsiColor::Red),
-        Level::Warn => ("warn", AnsiColor::Yellow),
-        Level::Fix => ("fix", AnsiColor::Cyan),
+    let color = match finding.level {
+        Level::Deny => AnsiColor::Red,
+        Level::Warn => AnsiColor::Yellow,
+        Level::Fix => AnsiColor::Cyan,
     };
     let style = Style::new().fg_color(Some(color.into()));
     let line = finding.template.as_ref().and_then(|place| place.line).map(|line| format!("line {line}"));
-    let mut head = format!("{label}{style}{word}{style:#}");
+    let mut head = format!("{label}{style}{}{style:#}", finding.level.as_str());
     if finding.rule.is_empty() {
         // What could not be judged: the text says all there is.
         return fill(out, "  ", &format!("{head} {}", Visible(&finding.message.replace('\n', " "))));

@@ -122,7 +122,15 @@ fn ours(text: &str, version: Version) -> Read {
         (!is_known, if is_known { install_rank(kind) } else { 0 }, if is_known { "" } else { kind }.to_owned())
     };
     let templates = BTreeMap::new();
-    let revision = Revision { name: "", namespace: "", version: 1, status: "", render: &render, templates: &templates };
+    let revision = Revision {
+        name: "",
+        namespace: "",
+        version: 1,
+        status: "",
+        render: &render,
+        templates: &templates,
+        apply_method: "",
+    };
     let mut hooks: Vec<_> = revision.record()["hooks"].as_array().unwrap().iter().map(hook).collect();
     hooks.sort_by_key(|hook| order(hook["kind"].as_str().unwrap()));
     let resources = render.documents.iter().filter(|document| document.identity == Identity::Resource);

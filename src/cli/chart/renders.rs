@@ -9,7 +9,7 @@ use std::thread;
 use super::RenderArguments;
 use crate::cli::run::Run;
 use crate::cli::{Failure, read};
-use crate::helm::chart::{Templates, copy};
+use crate::helm::chart::{Templates, copy, of_hooks};
 use crate::helm::folder::Folder;
 use crate::helm::line::line_of;
 use crate::helm::{Helm, HelmError, Options};
@@ -77,23 +77,18 @@ impl Renders {
         let source = chart.display().to_string();
         let install = install.map(|install| checked(&format!("the install of {}", old.display()), install.render, run));
         let upgrade = checked(&format!("the upgrade of {source}"), upgrade.render, run);
-        // The others a rule cannot ask for anything, and a record with all of them is large.
-        let makes_hooks = |(_, source): &(&String, &String)| source.contains("helm.sh/hook");
-        let hook_templates = templates.iter().filter(makes_hooks).map(|(path, text)| (path.clone(), text.clone()));
-        let hook_templates = hook_templates.collect();
+        let hook_templates = of_hooks(&templates);
         Ok(Self { source, namespace: options.namespace, install, upgrade, hook_templates, templates })
     }
 
     /// Where in the chart an object's field comes from: the file, if the chart is a folder, else as Helm calls it.
     pub(super) fn template(&self, object: &ObjectRef, path: &str) -> Option<Place> {
         let renders = [Some(&self.upgrade), self.install.as_ref()];
-        let mut documents = renders.into_iter().flatten().flat_map(|render| &render.documents);
-        let document = documents.find(|document| is_of(document, object, &self.namespace))?;
-        let (_, inside) = document.template.split_once('/')?;
-        let line = self.templates.get(inside).and_then(|source| line_of(source, &object.kind, path));
+        let documents = renders.into_iter().flatten().flat_map(|render| &render.documents);
+        let place = origin(documents, (object, path), &self.namespace, &self.templates)?;
+        let (_, inside) = place.file.split_once('/')?;
         let on_disk = format!("{}/{inside}", self.source.trim_end_matches('/'));
-        let file = if Path::new(&on_disk).is_file() { on_disk } else { document.template.clone() };
-        Some(Place { file, line })
+        Some(if Path::new(&on_disk).is_file() { Place { file: on_disk, ..place } } else { place })
     }
 }
 
@@ -165,7 +160,20 @@ fn only_namespace(renders: [&Render; 2]) -> Option<String> {
     if named.len() == 1 { named.first().map(|name| (*name).clone()) } else { None }
 }
 
-pub(in crate::cli) fn is_of(document: &Document, object: &ObjectRef, namespace: &str) -> bool {
+/// The template of an object's field, as Helm calls it, and where it stands there.
+pub(in crate::cli) fn origin<'r>(
+    documents: impl IntoIterator<Item = &'r Document>,
+    (object, path): (&ObjectRef, &str),
+    namespace: &str,
+    templates: &Templates,
+) -> Option<Place> {
+    let document = documents.into_iter().find(|document| is_of(document, object, namespace))?;
+    let (_, inside) = document.template.split_once('/')?;
+    let line = templates.get(inside).and_then(|source| line_of(source, &object.kind, path));
+    Some(Place { file: document.template.clone(), line })
+}
+
+fn is_of(document: &Document, object: &ObjectRef, namespace: &str) -> bool {
     let head = &document.head;
     let lies_in = if head.namespace.is_empty() { namespace } else { &head.namespace };
     (head.group(), &head.kind, lies_in, &head.name) == (&object.group, &object.kind, &object.namespace, &object.name)

@@ -4,14 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use json_patch::merge;
-use serde_json::{Value, json};
+use serde_json::Value;
 use stable_hooks_policy::shown::Shown;
 
-use crate::cli::chart::renders::is_of;
-use crate::helm::chart::{Templates, copy};
+use crate::cli::chart::renders::origin;
+use crate::helm::chart::{Templates, copy, of_hooks};
 use crate::helm::folder::Folder;
-use crate::helm::line::line_of;
 use crate::helm::said::without_values;
 use crate::helm::{Helm, HelmError, Options};
 use crate::input::Content;
@@ -143,37 +141,28 @@ impl Rendered {
         render: Render,
         templates: Templates,
     ) -> Result<Self, Trouble> {
-        let trouble = |reason| Trouble { what: "its chart does not render", reason };
         if let Some(error) = render.broken.first() {
-            return Err(trouble(format!("line {} of what helm rendered: {}", error.line, error.reason)));
+            let reason = format!("line {} of what helm rendered: {}", error.line, error.reason);
+            return Err(Trouble { what: "its chart does not render", reason });
         }
         let namespace = namespace(release, stored);
-        let hook_templates: Templates =
-            templates.iter().filter(|(_, source)| source.contains("helm.sh/hook")).map(cloned).collect();
         let revision = Revision {
             name: &release.name,
             namespace: &namespace,
             version: release.next,
             status: "pending-upgrade",
             render: &render,
-            templates: &hook_templates,
+            templates: &of_hooks(&templates),
+            // An upgrade writes its objects as the revision before it, unless it is told otherwise.
+            apply_method: &stored.apply_method,
         };
-        let mut record = revision.record();
-        // An upgrade writes its objects as the revision before it, unless it is told otherwise.
-        merge(&mut record, &json!({"apply_method": stored.apply_method}));
-        let mut object = revision.stored(release.kind, &record);
-        merge(&mut object, &json!({"metadata": {"namespace": release.namespace}}));
-        let record = StoredRecord::read(object, &json!({"releases": {"limits": {"inflatedBytes": u32::MAX}}}));
-        let record = record.map_err(|error| trouble(error.to_string()))?;
+        let record = StoredRecord::of(&revision, release.kind, &release.namespace);
         Ok(Self { record, baseline, namespace, render, templates })
     }
 
     /// Where in the chart an object's field comes from, as Helm calls it.
     pub(super) fn template(&self, object: &ObjectRef, path: &str) -> Option<Place> {
-        let document = self.render.documents.iter().find(|document| is_of(document, object, &self.namespace))?;
-        let (_, inside) = document.template.split_once('/')?;
-        let line = self.templates.get(inside).and_then(|source| line_of(source, &object.kind, path));
-        Some(Place { file: document.template.clone(), line })
+        origin(&self.render.documents, (object, path), &self.namespace, &self.templates)
     }
 }
 
@@ -226,8 +215,4 @@ fn files(
     })?;
     let metadata = fs::read_to_string(chart.join("Chart.yaml")).unwrap_or_default();
     Ok(Written { chart, values, templates, metadata })
-}
-
-fn cloned((path, source): (&String, &String)) -> (String, String) {
-    (path.clone(), source.clone())
 }

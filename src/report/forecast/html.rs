@@ -6,7 +6,7 @@ use askama::Template;
 use stable_hooks_policy::shown::{Shown, Visible};
 
 use super::{Forecast, Outlook, Summary};
-use crate::report::{Finding, Level, Place};
+use crate::report::{Finding, Place};
 
 #[derive(Template)]
 #[template(path = "forecast.html")]
@@ -77,11 +77,7 @@ impl Outlook {
 
 impl Note {
     fn new(finding: &Finding) -> Self {
-        let level = match finding.level {
-            Level::Deny => "deny",
-            Level::Warn => "warn",
-            Level::Fix => "fix",
-        };
+        let level = finding.level.as_str();
         let visible = |text: &str| Visible(text).to_string();
         let text = if finding.rule.is_empty() {
             visible(&finding.message)

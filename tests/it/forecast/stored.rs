@@ -58,9 +58,9 @@ impl Release<'_> {
     /// The release's JSON in its only record.
     pub(super) fn json(&self) -> Value {
         let (render, templates) = (Render::read(self.installed.as_bytes()), std::collections::BTreeMap::new());
-        let (name, namespace) = (self.name, self.namespace);
-        let revision =
-            Revision { name, namespace, version: 1, status: "deployed", render: &render, templates: &templates };
+        let (name, namespace, apply_method) = (self.name, self.namespace, "");
+        let (render, templates) = (&render, &templates);
+        let revision = Revision { name, namespace, version: 1, status: "deployed", render, templates, apply_method };
         let mut json = revision.record();
         json["chart"] = self.chart.clone();
         json["config"] = json!({"password": CANARY});

@@ -33,11 +33,7 @@ impl<'a> Revision<'a> {
 
     /// Its JSON, which Helm packs.
     pub(crate) fn json(&self) -> Value {
-        let mut record = self.of(&read(self.rendered)).record();
-        if let Some(method) = self.apply_method {
-            record["apply_method"] = json!(method);
-        }
-        record
+        self.of(&read(self.rendered)).record()
     }
 
     /// Packed as Helm packs it, where the program leaves the JSON plain.
@@ -60,7 +56,8 @@ impl<'a> Revision<'a> {
 
     fn of<'r>(&'r self, render: &'r Render) -> render::Revision<'r> {
         let Self { name, namespace, version, status, ref templates, .. } = *self;
-        render::Revision { name, namespace, version, status, render, templates }
+        let apply_method = self.apply_method.unwrap_or_default();
+        render::Revision { name, namespace, version, status, render, templates, apply_method }
     }
 }
 
