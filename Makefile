@@ -15,6 +15,9 @@ RELEASED := 2026-11-21T00:00:00Z
 BINARYEN := 132.0.0
 WASM_OPT := $(CACHE)/binaryen-$(BINARYEN)/node_modules/.bin/wasm-opt
 FEATURES := bulk-memory bulk-memory-opt sign-ext mutable-globals nontrapping-float-to-int multivalue reference-types simd
+OPTIMIZE = $(WASM_OPT) --strip-producers --strip-target-features $(FEATURES:%=--enable-%)
+# Of wasm-opt, compared by `make bench`.
+LEVELS := O2 O3 Os Oz
 
 help: ## what there is
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
@@ -75,14 +78,14 @@ deny: ## licences, duplicates, sources and known vulnerabilities of all dependen
 
 policy.wasm: $(SOURCES) | $(WASM_OPT) ## the policy as wasm
 	policy/wasm-cargo build --profile wasm -p stable-hooks-policy
-	$(WASM_OPT) -Oz $(FEATURES:%=--enable-%) -o $@ $(BUILT)/stable_hooks_policy.wasm
+	$(OPTIMIZE) -Oz -o $@ $(BUILT)/stable_hooks_policy.wasm
 
 reproducible: ## two builds of policy.wasm, in different folders, have the same bytes
 	policy/reproducible
 
 yardstick.wasm: Cargo.lock tests/yardstick/Cargo.toml tests/yardstick/src/lib.rs | $(WASM_OPT)
 	policy/wasm-cargo build --profile wasm -p yardstick
-	$(WASM_OPT) -Oz $(FEATURES:%=--enable-%) -o $@ $(BUILT)/yardstick.wasm
+	$(OPTIMIZE) -Oz -o $@ $(BUILT)/yardstick.wasm
 
 $(WASM_OPT): | setup
 	npm install --silent --no-audit --no-fund --prefix $(CACHE)/binaryen-$(BINARYEN) binaryen@$(BINARYEN)
@@ -117,7 +120,16 @@ e2e-kyverno: annotated-policy.wasm annotated-releases-policy.wasm ## the policy 
 	"$$(e2e/tools/build kyverno)/kubectl-kyverno" test policy/kyverno/tests --remove-color
 	cargo test -q -p stable-hooks-e2e --test kyverno
 
-bench: annotated-policy.wasm yardstick.wasm ## costs in wasmtime fuel, bytes and ratios
-	cargo bench --bench cost
+bench: annotated-policy.wasm yardstick.wasm $(LEVELS:%=target/bench/%.wasm) target/bench/names.wasm ## rewrite docs/performance.md: costs in wasmtime fuel, bytes and ratios
+	export HELM4="$$(e2e/tools/build helm4)/helm" LEVELS="$(LEVELS)" && cargo bench --bench cost
+
+target/bench/%.wasm: policy.wasm
+	@mkdir -p $(@D)
+	$(OPTIMIZE) -$* -o $@ $(BUILT)/stable_hooks_policy.wasm
+
+# The same module with the names of its functions.
+target/bench/names.wasm: policy.wasm
+	@mkdir -p $(@D)
+	$(OPTIMIZE) -Oz -g -o $@ $(BUILT)/stable_hooks_policy.wasm
 
 ci: lint test e2e ## what CI runs

@@ -17,7 +17,7 @@ fn allocated(work: impl FnOnce()) -> u64 {
 #[test]
 fn an_unselected_request_allocates_what_parsing_it_once_allocates() {
     let payloads = canonical::payloads();
-    let (name, payload) = payloads.first().expect("four payloads");
+    let (name, payload) = payloads.first().expect("payloads");
     assert_eq!(*name, "unselected");
     let parsing = allocated(|| drop(serde_json::from_slice::<Value>(payload)));
     // The settings' defaults do not grow with the request; measured without an object to see.

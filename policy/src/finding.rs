@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use json_patch::jsonptr::PointerBuf;
+use json_patch::jsonptr::{Pointer, PointerBuf};
 use serde::{Serialize, Serializer};
 
 use crate::object::Object;
@@ -61,13 +61,15 @@ pub fn needs(needed: &impl fmt::Display, field: &str) -> String {
     format!("needs {needed} ({field})")
 }
 
+const ANNOTATIONS: &Pointer = Pointer::from_static("/metadata/annotations");
+
 /// A JSON pointer (RFC 6901) into the object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldPath(PointerBuf);
 
 impl FieldPath {
     pub(crate) fn annotation(key: &str) -> Self {
-        Self(PointerBuf::from_tokens(["metadata", "annotations", key]))
+        Self(ANNOTATIONS.with_trailing_token(key))
     }
 
     pub(crate) fn spec(field: &str) -> Self {

@@ -1,6 +1,6 @@
 //! How a string that somebody else wrote is shown in a message.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 /// Longest part of a foreign string that a message repeats, in characters.
 const LONGEST: usize = 253;
@@ -35,7 +35,7 @@ fn write_visible(f: &mut fmt::Formatter<'_>, character: char) -> fmt::Result {
     if character.is_control() || is_invisible(character) {
         write!(f, "{}", character.escape_default())
     } else {
-        write!(f, "{character}")
+        f.write_char(character)
     }
 }
 

@@ -3,12 +3,15 @@
 //! It never fails and never repeats a byte of the payload beyond what the rules show: an error that leaves a guest
 //! becomes a message for the user, and a payload can hold a Secret.
 
+mod payload;
+
 use std::collections::BTreeMap;
 
 use json_patch::Patch;
 use kubewarden_policy_sdk::metadata::ProtocolVersion;
 use kubewarden_policy_sdk::settings::SettingsValidationResponse;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::cluster::{Cluster, Lookup, NO_VIEW, Query};
@@ -39,11 +42,24 @@ pub fn validate(payload: &[u8], cluster: &dyn Cluster) -> Vec<u8> {
 }
 
 /// Answers a request that was read already, as [`validate`] answers its bytes.
-pub fn answer(request: Request, settings: &Value, cluster: &dyn Cluster) -> Response {
+pub fn answer(request: Request, settings: &Value, cluster: &dyn Cluster) -> Response<Value> {
+    judged(request, settings, cluster, |request, patch| {
+        let mut object = request.change.into_object()?.into_raw();
+        json_patch::patch(&mut object, patch).ok()?;
+        Some(object)
+    })
+}
+
+fn judged<T>(
+    request: Request,
+    settings: &Value,
+    cluster: &dyn Cluster,
+    mutated: impl FnOnce(Request, &Patch) -> Option<T>,
+) -> Response<T> {
     match Settings::parse(settings) {
         Ok(settings) => {
             let verdict = evaluate(&request, &settings, cluster);
-            response(request, verdict)
+            response(request, verdict, mutated)
         }
         Err(errors) => bad_input(errors.to_string()),
     }
@@ -65,11 +81,11 @@ pub fn protocol_version() -> Vec<u8> {
 
 /// The SDK's `ValidationResponse`, with the annotations in one order: same input, same bytes.
 #[derive(Serialize)]
-pub struct Response {
+pub struct Response<T> {
     pub accepted: bool,
     pub message: Option<String>,
     pub code: Option<u16>,
-    pub mutated_object: Option<Value>,
+    pub mutated_object: Option<T>,
     pub audit_annotations: Option<BTreeMap<&'static str, String>>,
     pub warnings: Option<Vec<String>>,
 }
@@ -110,25 +126,25 @@ pub fn lookup(found: Result<Value, String>) -> Lookup {
     }
 }
 
-fn respond(payload: &[u8], cluster: &dyn Cluster) -> Response {
-    let mut payload = match serde_json::from_slice(payload) {
-        Ok(Value::Object(payload)) => payload,
+fn respond(payload: &[u8], cluster: &dyn Cluster) -> Response<Box<RawValue>> {
+    let mut fields = match payload::read(payload) {
+        Ok(Value::Object(fields)) => fields,
         Ok(_) => return bad_input(RequestError::NotAPayload.to_string()),
         Err(_) => return bad_input(RequestError::NotJson.to_string()),
     };
-    let settings = payload.remove("settings").unwrap_or_default();
-    let request = match request(&mut payload) {
+    let settings = fields.remove("settings").unwrap_or_default();
+    let request = match request(&mut fields) {
         Ok(request) => request,
         Err(error) => return bad_input(error.to_string()),
     };
-    answer(request, &settings, cluster)
+    judged(request, &settings, cluster, |_, patch| payload::mutated(payload, patch).ok())
 }
 
 fn request(payload: &mut Map<String, Value>) -> Result<Request, RequestError> {
     Request::parse(payload.remove("request").ok_or(RequestError::NotARequest)?)
 }
 
-fn response(request: Request, verdict: Verdict) -> Response {
+fn response<T>(request: Request, verdict: Verdict, mutated: impl FnOnce(Request, &Patch) -> Option<T>) -> Response<T> {
     let is_audit = matches!(request.change, Change::Audit { .. });
     let audit_annotations = audit_annotations(&verdict);
     let warned = verdict.findings.iter().filter(|finding| finding.effect == Effect::Warn);
@@ -149,7 +165,11 @@ fn response(request: Request, verdict: Verdict) -> Response {
     };
     let (accepted, code, mutated_object) = match verdict.decision {
         Decision::Allow => (true, None, None),
-        Decision::Normalize(patch) => (true, None, mutated(request.change, patch.as_ref())),
+        Decision::Normalize(patch) => match mutated(request, patch.as_ref()) {
+            Some(object) => (true, None, Some(object)),
+            // What nobody looked at so far was no JSON.
+            None => return bad_input(RequestError::NotJson.to_string()),
+        },
         Decision::Deny(_) => (false, Some(DENIED), None),
         Decision::Refuse(_) => (false, Some(BAD_INPUT), None),
     };
@@ -163,13 +183,6 @@ fn denial_text(findings: &[&Finding]) -> String {
     let more = findings.len().saturating_sub(MOST_SHOWN);
     let others = (more > 0).then(|| format!("And {more} more denials: `stable-hooks chart` shows all of them."));
     lines(shown.chain(others))
-}
-
-/// The request's own object with the patch applied, so that fields nobody here knows survive.
-fn mutated(change: Change, patch: &Patch) -> Option<Value> {
-    let mut object = change.into_object()?.into_raw();
-    json_patch::patch(&mut object, patch).ok()?;
-    Some(object)
 }
 
 /// The warning that says with what a release was compared.
@@ -212,7 +225,7 @@ fn lines(texts: impl Iterator<Item = String>) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-fn bad_input(reason: String) -> Response {
+fn bad_input<T>(reason: String) -> Response<T> {
     Response {
         accepted: false,
         message: Some(reason),
@@ -225,7 +238,12 @@ fn bad_input(reason: String) -> Response {
 
 /// Strings, numbers and maps with string keys always serialize; empty bytes would be answered as an error by the host.
 fn to_json(value: &impl Serialize) -> Vec<u8> {
-    serde_json::to_vec(value).unwrap_or_default()
+    // Room for most answers, so that they are not copied as they grow.
+    let mut json = Vec::with_capacity(8 << 10);
+    if serde_json::to_writer(&mut json, value).is_err() {
+        json.clear();
+    }
+    json
 }
 
 #[cfg(test)]

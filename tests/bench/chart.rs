@@ -1,24 +1,21 @@
 //! What `chart` adds to the two renders that Helm makes for it, and how soon the program is there at all.
 
+use std::env;
 use std::fmt::Write;
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::Duration;
 
-use crate::{best_of, ratio};
+use crate::{Ratio, grouped, table};
 
-const ROUNDS: u32 = 15;
+const ROUNDS: usize = 15;
 /// As many as the largest public charts have.
 const TEMPLATES: usize = 400;
-/// Prints both ratios; without a `helm` it says that it measured nothing.
-pub(crate) fn measure(program: &str) -> io::Result<()> {
-    if Command::new("helm").arg("version").stdout(Stdio::null()).status().is_err() {
-        println!("SKIPPED: chart and --version are compared with the `helm` on the PATH, and there is none");
-        return Ok(());
-    }
+/// Both ratios, to what Helm takes.
+pub(crate) fn section(program: &str) -> io::Result<String> {
+    let helm = env::var("HELM4").unwrap_or_else(|_| "helm".to_owned());
     let folder = tempfile::tempdir()?;
     let rendered = write_chart(folder.path())?;
     let chart = folder.path().to_string_lossy();
@@ -26,8 +23,8 @@ pub(crate) fn measure(program: &str) -> io::Result<()> {
         let status = Command::new(program).args(arguments).stdout(Stdio::piped()).output().map(|output| output.status);
         assert!(status.is_ok_and(|status| status.code().is_some_and(|code| code < 2)), "{program} {arguments:?} fails");
     };
-    let install = || quiet("helm", &["template", "orders", &chart]);
-    let upgrade = || quiet("helm", &["template", "orders", &chart, "--is-upgrade"]);
+    let install = || quiet(&helm, &["template", "orders", &chart]);
+    let upgrade = || quiet(&helm, &["template", "orders", &chart, "--is-upgrade"]);
     let in_turn = || {
         install();
         upgrade();
@@ -38,20 +35,22 @@ pub(crate) fn measure(program: &str) -> io::Result<()> {
             upgrade();
         });
     };
-    let (mut renders, mut together, mut judged) = (Duration::MAX, Duration::MAX, Duration::MAX);
-    // In turns, so that a busy moment of the machine meets all.
-    for _ in 0..ROUNDS {
-        renders = renders.min(best_of(1, in_turn));
-        together = together.min(best_of(1, at_once));
-        judged = judged.min(best_of(1, || quiet(program, &["chart", &chart, "--name", "orders"])));
-    }
-    let helm_version = best_of(ROUNDS, || quiet("helm", &["version"]));
-    let version = best_of(ROUNDS, || quiet(program, &["--version"]));
-    let (chart, version, at_once) = (ratio(judged, renders), ratio(version, helm_version), ratio(judged, together));
-    println!("chart/two renders by helm: {chart:.3}, the goal is 1.05 ({TEMPLATES} templates, {rendered} bytes)");
-    println!("chart/two renders by helm at the same time, as chart makes them: {at_once:.3}");
-    println!("--version/helm version: {version:.3}, the goal is 0.1");
-    Ok(())
+    let judged = || quiet(program, &["chart", &chart, "--name", "orders"]);
+    let (one_by_one, together) = (Ratio::of(ROUNDS, judged, in_turn), Ratio::of(ROUNDS, judged, at_once));
+    let version = Ratio::of(ROUNDS, || quiet(program, &["--version"]), || quiet(&helm, &["version"]));
+    Ok(format!(
+        "## A chart, and the program itself\n\nGoals: 1.05 times two renders, 0.1 times `helm version`.\n\n{}\n{TEMPLATES} \
+         templates, {} bytes rendered; `chart` has Helm render install and upgrade at the same time. {ROUNDS} pairs each.\n",
+        table(
+            ["what", "time"],
+            &[
+                ["`chart` / two renders by Helm, one after the other".to_owned(), one_by_one.to_string()],
+                ["`chart` / two renders by Helm at the same time".to_owned(), together.to_string()],
+                ["`--version` / `helm version`".to_owned(), version.to_string()],
+            ]
+        ),
+        grouped(rendered)
+    ))
 }
 
 /// A large chart of Deployments with a migration in each twentieth template. Gives about the size of its rendered text.

@@ -1,123 +1,141 @@
-//! What a request costs: deterministic counts, and times only as ratios to plain JSON parsing in the same run.
+//! Writes `docs/performance.md`: deterministic counts, and times only as ratios to a baseline of the same run.
 
 #![expect(
-    clippy::print_stdout,
-    clippy::expect_used,
     clippy::cast_precision_loss,
+    clippy::expect_used,
     clippy::panic,
+    clippy::print_stdout,
     reason = "a benchmark prints, and stops where it cannot measure"
 )]
 
 #[path = "../canonical.rs"]
 mod canonical;
 mod chart;
+mod growth;
 #[path = "../it/fuel/meter.rs"]
 mod meter;
+mod module;
+#[path = "../it/fuel/record.rs"]
 mod record;
+mod release;
+mod request;
 mod stream;
 
+use std::fmt;
 use std::fs;
-use std::hint::black_box;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-use serde_json::Value;
-use stable_hooks::cluster::ClusterView;
-use stable_hooks::host::{DEFAULT_TIMEOUT, Policy};
-use stable_hooks_policy::cluster::NoCluster;
-use stable_hooks_policy::wire::validate;
 
 use meter::Guest;
 
-const ROUNDS: u32 = 300;
-const RECORD_ROUNDS: u32 = 20;
+const PAGE: &str = "docs/performance.md";
+const PLOT: &str = "docs/growth.svg";
 
-/// How many components make a record of the size that Kubernetes stores at most, 1 MiB in a Secret, and a typical one.
-const LARGE: usize = 460;
-const TYPICAL: usize = 4;
+const INTRODUCTION: &str = "\
+# What it costs
+
+Written by `make bench`; the figures of a change are its difference.
+
+- **Fuel** is wasmtime's count of executed wasm instructions: the same on every machine.
+- **Times** are ratios to a baseline that was measured in the same run, in turns with what is compared: the median of the \
+pairs, ± half of the range that holds the middle half of them. No time is a test: the tests hold fuel \
+([tests/fuel.json](../tests/fuel.json), the bombs and the growth in `tests/it/fuel`), bytes and memory.
+- The **floor** is a guest of the same workspace, built with the same flags ([tests/yardstick](../tests/yardstick)): it only \
+reads the same JSON into a tree, or only inflates the same record. What is below 1 does less than reading everything.
+";
 
 fn main() {
-    requests();
-    records();
-    stream::measure();
-    chart::measure(env!("CARGO_BIN_EXE_stable-hooks")).expect("a chart can be written");
+    let guests = Guests::load();
+    let growth = growth::Growth::measure(&guests);
+    fs::write(PLOT, growth.plot()).expect("docs can be written");
+    let sections = [
+        INTRODUCTION.to_owned(),
+        request::section(&guests),
+        release::section(&guests),
+        growth.section(),
+        module::section(&guests),
+        stream::section(),
+        chart::section(env!("CARGO_BIN_EXE_stable-hooks")).expect("a chart can be written"),
+    ];
+    let page = sections.join("\n");
+    fs::write(PAGE, &page).expect("docs can be written");
+    print!("{page}");
 }
 
-fn requests() {
-    let wasm = fs::read("annotated-policy.wasm").expect("make annotated-policy.wasm");
-    let policy =
-        Policy::from_bytes(&wasm, Arc::new(ClusterView::default()), DEFAULT_TIMEOUT).expect("the policy loads");
-    println!("annotated module: {} bytes", wasm.len());
-    println!("{:<12}{:>12}{:>16}{:>16}", "request", "fuel", "native/parse", "wasm/parse");
-    let metered = Guest::new(&wasm, true);
-    for (name, payload) in canonical::payloads() {
-        let fuel = metered.cost("validate", &payload).fuel;
-        let parse = best(|| drop(black_box(serde_json::from_slice::<Value>(&payload))));
-        let native = best(|| drop(black_box(validate(&payload, &NoCluster))));
-        let guest = best(|| drop(black_box(policy.validate(&payload))));
-        println!("{name:<12}{fuel:>12}{:>16.2}{:>16.2}", ratio(native, parse), ratio(guest, parse));
-    }
-    println!(
-        "native/parse, wasm/parse: time relative to parsing the payload natively into a JSON tree, best of {ROUNDS};"
-    );
-    println!("wasm: a fresh instance for each request, as policy-server does");
+/// A guest, its bytes, and compiled with and without a count of fuel, which costs time.
+struct Compiled {
+    wasm: Vec<u8>,
+    quick: Guest,
+    metered: Guest,
 }
 
-/// What a release record costs inside the wasm, against a guest that only inflates the same bytes and checks that they
-/// are text.
-fn records() {
-    let read = |file: &str| fs::read(file).unwrap_or_else(|_| panic!("make {file}"));
-    let (policy, yardstick) = (read("annotated-policy.wasm"), read("yardstick.wasm"));
-    let guests = [&policy, &yardstick].map(|wasm| [false, true].map(|metered| Guest::new(wasm, metered)));
-    let [[judge, judge_metered], [inflate, inflate_metered]] = &guests;
-    println!(
-        "\n{:<10}{:>10}{:>12}{:>12}{:>14}{:>14}{:>8}{:>18}",
-        "record", "stored", "inflated", "documents", "time/inflate", "fuel/inflate", "ms", "memory/inflated"
-    );
-    for (name, components) in [("large", LARGE), ("typical", TYPICAL)] {
-        let record = record::packed(components);
-        let time = |guest: &Guest, operation, payload: &[u8]| {
-            best_of(RECORD_ROUNDS, || assert!(guest.cost(operation, payload).memory > 0))
+/// The policy and what it is measured against.
+struct Guests {
+    policy: Compiled,
+    floor: Compiled,
+}
+
+impl Guests {
+    fn load() -> Self {
+        let compiled = |file: &str| {
+            let wasm = fs::read(file).unwrap_or_else(|_| panic!("make {file}"));
+            Compiled { quick: Guest::new(&wasm, false), metered: Guest::new(&wasm, true), wasm }
         };
-        let judging = time(judge, "validate", &record.payload);
-        let judged = judge_metered.cost("validate", &record.payload);
-        // A record that cannot be read would be quick.
-        assert!(judged.answer.starts_with(b"{\"accepted\":true"), "{}", String::from_utf8_lossy(&judged.answer));
-        println!(
-            "{name:<10}{:>10}{:>12}{:>12}{:>14.2}{:>14.2}{:>8.2}{:>18.2}",
-            record.stored,
-            record.inflated,
-            record.documents,
-            ratio(judging, time(inflate, "inflate", &record.gzip)),
-            count_ratio(judged.fuel, inflate_metered.cost("inflate", &record.gzip).fuel),
-            judging.as_secs_f64() * 1000.0,
-            count_ratio(judged.memory as u64, record.inflated as u64)
-        );
+        Self { policy: compiled("annotated-policy.wasm"), floor: compiled("yardstick.wasm") }
     }
-    println!("time, fuel: relative to inflating and a UTF-8 check of the same bytes in wasm, best of {RECORD_ROUNDS};");
-    println!(
-        "memory: the linear memory at its peak; goals: 3 times and 4 times for the large record, 1 ms for the typical"
-    );
+}
+
+/// How many times as long one thing takes as another.
+struct Ratio {
+    median: f64,
+    /// Half of the range that holds the middle half.
+    spread: f64,
+}
+
+impl Ratio {
+    /// Measures both in turns, so that a busy moment of the machine meets both.
+    fn of(rounds: usize, mut work: impl FnMut(), mut baseline: impl FnMut()) -> Self {
+        Self::from((0..rounds).map(|_| seconds(&mut work) / seconds(&mut baseline)).collect())
+    }
+
+    fn from(mut ratios: Vec<f64>) -> Self {
+        ratios.sort_by(f64::total_cmp);
+        let at = |quarter: usize| ratios.get(ratios.len() * quarter / 4).copied().unwrap_or(f64::NAN);
+        Self { median: at(2), spread: (at(3) - at(1)) / 2.0 }
+    }
+}
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.2} ± {:.2}", self.median, self.spread)
+    }
+}
+
+fn seconds(work: &mut impl FnMut()) -> f64 {
+    let begin = Instant::now();
+    work();
+    begin.elapsed().as_secs_f64()
+}
+
+/// The quickest of many runs: the one that was disturbed least.
+fn best_of(rounds: u32, mut work: impl FnMut()) -> Duration {
+    (0..rounds).map(|_| Duration::from_secs_f64(seconds(&mut work))).min().unwrap_or_default()
 }
 
 fn count_ratio(count: u64, baseline: u64) -> f64 {
     count as f64 / baseline as f64
 }
 
-fn best(work: impl FnMut()) -> Duration {
-    best_of(ROUNDS, work)
+/// 1234567 as 1,234,567.
+fn grouped(count: impl TryInto<u64>) -> String {
+    let digits = count.try_into().unwrap_or_default().to_string();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join(",")
 }
 
-/// The quickest of many runs: the one that was disturbed least.
-fn best_of(rounds: u32, mut work: impl FnMut()) -> Duration {
-    let run = |_| {
-        let begin = Instant::now();
-        work();
-        begin.elapsed()
-    };
-    (0..rounds).map(run).min().unwrap_or_default()
-}
-
-fn ratio(time: Duration, baseline: Duration) -> f64 {
-    time.as_secs_f64() / baseline.as_secs_f64()
+/// A table in Markdown; all columns but the first are numbers.
+fn table<const COLUMNS: usize>(header: [&str; COLUMNS], rows: &[[String; COLUMNS]]) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let rule: Vec<_> = (0..COLUMNS).map(|column| if column == 0 { "---" } else { "---:" }.to_owned()).collect();
+    let rows: String = rows.iter().map(|row| line(row)).collect();
+    format!("{}{}{rows}", line(&header.map(str::to_owned)), line(&rule))
 }

@@ -10,25 +10,34 @@ use std::time::{Duration, Instant};
 use serde_json::{Deserializer, Value};
 use stable_hooks::input::documents;
 
+use crate::{grouped, table};
+
 const OBJECTS: usize = 100_000;
 
 /// Of which a long stream must not need more.
 const MOST_MIB: f64 = 64.0;
 
-/// Measures both notations.
-pub(crate) fn measure() {
-    println!("{:<12}{:>12}{:>12}{:>12}{:>12}{:>12}", "stream", "MB", "MB/s", "of parsing", "seconds", "peak MiB");
-    for (name, text, parse) in [("YAML", stream(yaml), parse_yaml as fn(&[u8])), ("JSON", stream(json), parse_json)] {
-        let megabytes = text.len() as f64 / 1e6;
-        let (review, peak) = review(&text);
-        let begin = Instant::now();
-        parse(&text);
-        let seconds = review.as_secs_f64();
-        let ratio = begin.elapsed().as_secs_f64() / seconds;
-        println!("{name:<12}{megabytes:>12.1}{:>12.1}{ratio:>12.2}{seconds:>12.2}{peak:>12.1}", megabytes / seconds);
-        assert!(peak.is_nan() || peak <= MOST_MIB, "review of {megabytes} MB held {peak} MiB, {MOST_MIB} at most");
-    }
-    println!("of parsing: speed relative to parsing the same bytes into trees and nothing else, in this process");
+/// The table of both notations.
+pub(crate) fn section() -> String {
+    let notations = [("YAML", stream(yaml), parse_yaml as fn(&[u8])), ("JSON", stream(json), parse_json)];
+    let rows = notations.map(|(name, text, parse)| row(name, &text, parse));
+    format!(
+        "## A stream through the command line\n\n`review` of {} objects.\n\n{}\n*of parsing*: its speed relative to reading the \
+         same bytes into trees and nothing else, natively. The limit for memory is {MOST_MIB} MiB.\n",
+        grouped(OBJECTS),
+        table(["notation", "MB", "MB/s", "of parsing", "peak MiB"], &rows)
+    )
+}
+
+fn row(name: &str, text: &[u8], parse: fn(&[u8])) -> [String; 5] {
+    let megabytes = text.len() as f64 / 1e6;
+    let (review, peak) = review(text);
+    let begin = Instant::now();
+    parse(text);
+    let ratio = begin.elapsed().as_secs_f64() / review.as_secs_f64();
+    assert!(peak.is_nan() || peak <= MOST_MIB, "review of {megabytes} MB held {peak} MiB, {MOST_MIB} at most");
+    let speed = megabytes / review.as_secs_f64();
+    [name.to_owned(), format!("{megabytes:.1}"), format!("{speed:.1}"), format!("{ratio:.2}"), format!("{peak:.1}")]
 }
 
 fn stream(object: fn(usize) -> String) -> Vec<u8> {

@@ -101,8 +101,8 @@ fn bombs() -> Vec<Bomb> {
     let with = |annotations: Value| job(&json!({"annotations": annotations}), &json!({}));
     let unread = "the release record cannot be read";
     [
-        ("gzip of 1000 to 1", stored(&gzip(&zeros)), 400, 60, "inflates to more than 16777216 bytes"),
-        ("YAML aliases", record("", &[aliased]), 500, 30, "one-sided-hook"),
+        ("gzip of 1000 to 1", stored(&gzip(&zeros)), 350, 55, "inflates to more than 16777216 bytes"),
+        ("YAML aliases", record("", &[aliased]), 330, 25, "one-sided-hook"),
         ("an unknown YAML alias", record("", &[hook("a", "*a")]), 3, 2, "one-sided-hook"),
         ("YAML 10,000 deep and open", record("", &[hook("a", &open)]), 3, 2, "one-sided-hook"),
         ("YAML 10,000 deep", record("", &[hook("a", &closed)]), 3, 2, "one-sided-hook"),
@@ -111,20 +111,20 @@ fn bombs() -> Vec<Bomb> {
         (
             "100,000 documents",
             record(&many(100_000, &account), &[]),
-            3500,
-            25,
+            2700,
+            22,
             "more documents than releases.limits.documents",
         ),
-        ("100,000 empty documents", record(&"---\n".repeat(100_000), &[]), 200, 3, "\"accepted\":true"),
-        ("20,000 hooks", record("", &hooks_of_many), 500, 12, "more than 10,000 hooks"),
+        ("100,000 empty documents", record(&"---\n".repeat(100_000), &[]), 150, 3, "\"accepted\":true"),
+        ("20,000 hooks", record("", &hooks_of_many), 380, 11, "more than 10,000 hooks"),
         (
             "500 hooks that need 40 others",
             record(&many(500, &account), &references_of_many),
-            6000,
-            40,
+            4400,
+            36,
             "And 480 more denials",
         ),
-        ("an annotation of 1 MiB", with(json!({"helm.sh/hook": "a".repeat(MIB)})), 250, 6, "unknown-hook-event"),
+        ("an annotation of 1 MiB", with(json!({"helm.sh/hook": "a".repeat(MIB)})), 210, 6, "unknown-hook-event"),
         (
             "an annotation of 1 MiB of commas",
             with(json!({"helm.sh/hook": ",".repeat(MIB)})),
@@ -132,19 +132,19 @@ fn bombs() -> Vec<Bomb> {
             4,
             "unknown-hook-event",
         ),
-        ("100,000 events", with(json!({"helm.sh/hook": "pre-install,".repeat(100_000) + "test"})), 650, 4, ""),
+        ("100,000 events", with(json!({"helm.sh/hook": "pre-install,".repeat(100_000) + "test"})), 500, 6, ""),
         (
             "1,000,000 delete policies",
             with(json!({"helm.sh/hook": "pre-install", "helm.sh/hook-delete-policy": ",".repeat(MIB)})),
-            2100,
-            4,
+            1300,
+            6,
             "",
         ),
         (
             "a body of 2 MiB",
             job(&json!({"annotations": {"helm.sh/hook": "pre-upgrade"}}), &json!({"a": vec!["x"; MIB / 2]})),
-            1200,
-            40,
+            330,
+            16,
             "\"mutated_object\":{",
         ),
     ]

@@ -3,9 +3,13 @@
 #![expect(clippy::panic, reason = "what cannot be measured must not be recorded")]
 
 use wasmtime_provider::wasmtime::{
-    Caller, Config, Engine, Extern, Linker, Memory, Module, Result, Store, TypedFunc, format_err,
+    Caller, Config, Engine, Extern, InstancePre, Linker, Memory, Module, Result, Store, TypedFunc, format_err,
 };
 
+/// Far more than any call takes.
+const TANK: u64 = u64::MAX;
+
+#[derive(Default)]
 struct Call {
     operation: Vec<u8>,
     payload: Vec<u8>,
@@ -13,15 +17,21 @@ struct Call {
     error: Option<String>,
 }
 
-/// A compiled guest; every call gets a fresh instance, and every host call fails with an empty text.
+/// A compiled guest, linked once as policy-server does; every host call fails with an empty text.
 pub(super) struct Guest {
-    engine: Engine,
-    module: Module,
+    linked: InstancePre<Call>,
 }
 
-/// What instantiation, `_start`/`wapc_init` and one call took.
+/// One instance, after `_start` and `wapc_init`.
+pub(super) struct Instance {
+    store: Store<Call>,
+    guest_call: TypedFunc<(i32, i32), i32>,
+    memory: Option<Memory>,
+}
+
+/// What a call took.
 pub(super) struct Cost {
-    /// 0 in a guest that is not metered.
+    /// Since the instance was made, which is part of it; 0 in a guest that is not metered.
     pub(super) fuel: u64,
     /// Linear memory at the end, in bytes; it never shrinks.
     pub(super) memory: usize,
@@ -31,50 +41,91 @@ pub(super) struct Cost {
 
 impl Guest {
     /// Counting fuel costs time: measure one or the other.
+    ///
+    /// # Panics
+    ///
+    /// When the guest is no waPC policy.
     pub(super) fn new(wasm: &[u8], metered: bool) -> Self {
-        let engine = Engine::new(Config::new().consume_fuel(metered));
-        let compiled = engine.and_then(|engine| Ok((Module::new(&engine, wasm)?, engine)));
-        match compiled {
-            Ok((module, engine)) => Self { engine, module },
+        match link(wasm, metered) {
+            Ok(linked) => Self { linked },
             Err(error) => panic!("cannot compile the guest: {error:#}"),
         }
     }
 
+    /// What a fresh instance and one call take.
+    ///
     /// # Panics
     ///
-    /// When the guest is no waPC policy, traps, or answers with an error.
+    /// When the guest traps, or answers with an error.
     pub(super) fn cost(&self, operation: &str, payload: &[u8]) -> Cost {
-        match self.spend(Call { operation: operation.into(), payload: payload.into(), answer: Vec::new(), error: None })
-        {
-            Ok(cost) => cost,
-            Err(error) => panic!("cannot measure `{operation}`: {error:#}"),
+        self.instance().cost(operation, payload)
+    }
+
+    /// # Panics
+    ///
+    /// When the guest traps as it starts.
+    pub(super) fn instance(&self) -> Instance {
+        match self.start() {
+            Ok(instance) => instance,
+            Err(error) => panic!("cannot start the guest: {error:#}"),
         }
     }
 
-    fn spend(&self, call: Call) -> Result<Cost> {
-        let lengths = (i32::try_from(call.operation.len())?, i32::try_from(call.payload.len())?);
-        let mut linker = Linker::new(&self.engine);
-        linker.func_wrap("wapc", "__guest_request", guest_request)?;
-        linker.func_wrap("wapc", "__guest_response", guest_response)?;
-        linker.func_wrap("wapc", "__guest_error", guest_error)?;
-        let mut store = Store::new(&self.engine, call);
-        // All others do nothing and return 0, which for `__host_call` means that it failed.
-        linker.define_unknown_imports_as_default_values(&mut store, &self.module)?;
-        let is_metered = store.set_fuel(u64::MAX).is_ok();
-
-        let instance = linker.instantiate(&mut store, &self.module)?;
+    fn start(&self) -> Result<Instance> {
+        let mut store = Store::new(self.linked.module().engine(), Call::default());
+        // It is an error where fuel is not counted.
+        let _ = store.set_fuel(TANK);
+        let instance = self.linked.instantiate(&mut store)?;
         for start in ["_start", "wapc_init"] {
             if let Ok(start) = instance.get_typed_func::<(), ()>(&mut store, start) {
                 start.call(&mut store, ())?;
             }
         }
-        let guest_call: TypedFunc<(i32, i32), i32> = instance.get_typed_func(&mut store, "__guest_call")?;
-        let answered = guest_call.call(&mut store, lengths)?;
-        assert_eq!(answered, 1, "the guest failed: {:?}", store.data().error);
-        let memory = instance.get_memory(&mut store, "memory").map_or(0, |memory| memory.data_size(&store));
-        let fuel = if is_metered { u64::MAX - store.get_fuel()? } else { 0 };
-        Ok(Cost { fuel, memory, answer: store.into_data().answer })
+        let guest_call = instance.get_typed_func(&mut store, "__guest_call")?;
+        let memory = instance.get_memory(&mut store, "memory");
+        Ok(Instance { store, guest_call, memory })
     }
+}
+
+impl Instance {
+    /// What the instance has taken so far, with this call.
+    ///
+    /// # Panics
+    ///
+    /// When the guest traps, or answers with an error.
+    pub(super) fn cost(&mut self, operation: &str, payload: &[u8]) -> Cost {
+        match self.call(operation, payload) {
+            Ok(cost) => cost,
+            Err(error) => panic!("cannot measure `{operation}`: {error:#}"),
+        }
+    }
+
+    fn call(&mut self, operation: &str, payload: &[u8]) -> Result<Cost> {
+        let lengths = (i32::try_from(operation.len())?, i32::try_from(payload.len())?);
+        *self.store.data_mut() = Call { operation: operation.into(), payload: payload.into(), ..Call::default() };
+        let answered = self.guest_call.call(&mut self.store, lengths)?;
+        assert_eq!(answered, 1, "the guest failed: {:?}", self.store.data().error);
+        let fuel = self.store.get_fuel().map_or(0, |left| TANK - left);
+        let memory = self.memory.map_or(0, |memory| memory.data_size(&self.store));
+        Ok(Cost { fuel, memory, answer: std::mem::take(&mut self.store.data_mut().answer) })
+    }
+}
+
+fn link(wasm: &[u8], metered: bool) -> Result<InstancePre<Call>> {
+    let engine = Engine::new(Config::new().consume_fuel(metered))?;
+    let module = Module::new(&engine, wasm)?;
+    let mut linker = Linker::new(&engine);
+    linker.func_wrap("wapc", "__guest_request", guest_request)?;
+    linker.func_wrap("wapc", "__guest_response", guest_response)?;
+    linker.func_wrap("wapc", "__guest_error", guest_error)?;
+    linker.func_wrap("wapc", "__console_log", |_: i32, _: i32| ())?;
+    let host_call = |_: i32, _: i32, _: i32, _: i32, _: i32, _: i32, _: i32, _: i32| 0;
+    linker.func_wrap("wapc", "__host_call", host_call)?;
+    for text in ["__host_response", "__host_error"] {
+        linker.func_wrap("wapc", text, |_: i32| ())?;
+        linker.func_wrap("wapc", &format!("{text}_len"), || 0)?;
+    }
+    linker.instantiate_pre(&module)
 }
 
 fn guest_request(mut caller: Caller<'_, Call>, operation: i32, payload: i32) -> Result<()> {

@@ -22,21 +22,35 @@ pub(crate) struct Packed {
     pub(crate) stored: usize,
     /// The size of the JSON in bytes.
     pub(crate) inflated: usize,
-    /// How many documents its manifest has.
-    pub(crate) documents: usize,
     /// What policy-server would hand to the policy.
     pub(crate) payload: Vec<u8>,
 }
 
-/// A chart of that many components, seven documents each: about half of the record is the manifest, the rest is what
-/// Helm stores of the chart and its values.
-pub(crate) fn packed(components: usize) -> Packed {
+/// As many documents as make a record of the size that Kubernetes stores at most, 1 MiB in a Secret.
+pub(crate) const DOCUMENTS_OF_ONE_MIB: usize = 3_220;
+
+/// Documents of one component: an application as charts render it.
+const OF_A_COMPONENT: usize = 7;
+
+/// A release with that many documents beside its hooks: about half of the record is the manifest, the rest is what Helm
+/// stores of the chart and its values.
+pub(crate) fn packed(documents: usize) -> Packed {
+    naming(documents, 0)
+}
+
+/// The same with a hook that refers to that many Secrets.
+pub(crate) fn naming(documents: usize, names: usize) -> Packed {
     let mut random = Random(7);
-    let manifests: Vec<_> = (0..components).map(|number| component(number, &mut random)).collect();
-    let manifest = manifests.concat();
+    let components = documents.div_ceil(OF_A_COMPONENT);
+    let manifests: String = (0..components).map(|number| component(number, &mut random)).collect();
+    let manifest: String = manifests.split("---\n").skip(1).take(documents).flat_map(|text| ["---\n", text]).collect();
     let templates: Vec<_> = (0..components / 3).map(|number| template(number, &mut random)).collect();
     let values: Value = (0..components).map(|number| (format!("component{number}"), values(&mut random))).collect();
     let files: Vec<_> = (0..components / 50).map(|number| dashboard(number, &mut random)).collect();
+    let mut job = JOB.to_owned() + if names > 0 { "          envFrom:\n" } else { "" };
+    for number in 0..names {
+        let _ = writeln!(job, "            - secretRef: {{name: shop-{number}, optional: true}}");
+    }
     let record = json!({
         "name": "shop", "namespace": "shop", "version": 2, "apply_method": "ssa",
         "info": {
@@ -47,13 +61,12 @@ pub(crate) fn packed(components: usize) -> Packed {
             "metadata": {"name": "shop", "version": "4.2.0", "apiVersion": "v2"}, "lock": null,
             "templates": templates, "values": values, "schema": null, "files": files,
         },
-        "config": values, "manifest": manifest, "hooks": [hook("ServiceAccount", ""), hook("Job", JOB)],
+        "config": values, "manifest": manifest, "hooks": [hook("ServiceAccount", ""), hook("Job", &job)],
     });
     let json = record.to_string();
     let gzip = gzip(json.as_bytes());
-    let documents = manifest.matches("---\n").count();
     let stored = BASE64.encode(&gzip);
-    Packed { stored: stored.len(), inflated: json.len(), documents, payload: payload(&stored), gzip }
+    Packed { stored: stored.len(), inflated: json.len(), payload: payload(&stored), gzip }
 }
 
 fn gzip(json: &[u8]) -> Vec<u8> {

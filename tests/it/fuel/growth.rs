@@ -1,0 +1,28 @@
+//! Cost grows with the size of a release and no faster.
+
+use std::fs;
+
+use super::meter::Guest;
+use super::record;
+use crate::engines::built;
+
+/// Of the cost for a hundred documents, per document.
+const MOST: f64 = 1.1;
+
+#[test]
+fn fuel_for_a_release_grows_linearly() {
+    let Some(wasm) = built("annotated-releases-policy.wasm") else { return };
+    let guest = Guest::new(&fs::read(wasm).unwrap(), true);
+    // With 60 names all manifests are read, and not only searched for the names in the hooks.
+    for names in [0, 60] {
+        let each = |documents: usize| {
+            let cost = guest.cost("validate", &record::naming(documents, names).payload);
+            assert!(cost.answer.starts_with(b"{\"accepted\":true"), "{}", String::from_utf8_lossy(&cost.answer));
+            #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
+            let each = cost.fuel as f64 / documents as f64;
+            each
+        };
+        let (few, many) = (each(100), each(5_000));
+        assert!(many <= MOST * few, "{names} names: {few} units of fuel a document of 100, {many} of 5,000");
+    }
+}
