@@ -121,7 +121,7 @@ e2e-kyverno: annotated-policy.wasm annotated-releases-policy.wasm ## the policy 
 	cargo test -q -p stable-hooks-e2e --test kyverno
 
 bench: annotated-policy.wasm yardstick.wasm $(LEVELS:%=target/bench/%.wasm) target/bench/names.wasm ## rewrite docs/performance.md: costs in wasmtime fuel, bytes and ratios
-	export HELM4="$$(e2e/tools/build helm4)/helm" LEVELS="$(LEVELS)" && cargo bench --bench cost
+	PATH="$$(e2e/tools/build helm4):$$PATH" LEVELS="$(LEVELS)" cargo bench --bench cost
 
 target/bench/%.wasm: policy.wasm
 	@mkdir -p $(@D)

@@ -1,6 +1,5 @@
 //! What `chart` adds to the two renders that Helm makes for it, and how soon the program is there at all.
 
-use std::env;
 use std::fmt::Write;
 use std::fs;
 use std::io;
@@ -13,9 +12,8 @@ use crate::{Ratio, grouped, table};
 const ROUNDS: usize = 15;
 /// As many as the largest public charts have.
 const TEMPLATES: usize = 400;
-/// Both ratios, to what Helm takes.
+/// The ratios to what the `helm` on the PATH takes.
 pub(crate) fn section(program: &str) -> io::Result<String> {
-    let helm = env::var("HELM4").unwrap_or_else(|_| "helm".to_owned());
     let folder = tempfile::tempdir()?;
     let rendered = write_chart(folder.path())?;
     let chart = folder.path().to_string_lossy();
@@ -23,8 +21,8 @@ pub(crate) fn section(program: &str) -> io::Result<String> {
         let status = Command::new(program).args(arguments).stdout(Stdio::piped()).output().map(|output| output.status);
         assert!(status.is_ok_and(|status| status.code().is_some_and(|code| code < 2)), "{program} {arguments:?} fails");
     };
-    let install = || quiet(&helm, &["template", "orders", &chart]);
-    let upgrade = || quiet(&helm, &["template", "orders", &chart, "--is-upgrade"]);
+    let install = || quiet("helm", &["template", "orders", &chart]);
+    let upgrade = || quiet("helm", &["template", "orders", &chart, "--is-upgrade"]);
     let in_turn = || {
         install();
         upgrade();
@@ -37,7 +35,7 @@ pub(crate) fn section(program: &str) -> io::Result<String> {
     };
     let judged = || quiet(program, &["chart", &chart, "--name", "orders"]);
     let (one_by_one, together) = (Ratio::of(ROUNDS, judged, in_turn), Ratio::of(ROUNDS, judged, at_once));
-    let version = Ratio::of(ROUNDS, || quiet(program, &["--version"]), || quiet(&helm, &["version"]));
+    let version = Ratio::of(ROUNDS, || quiet(program, &["--version"]), || quiet("helm", &["version"]));
     Ok(format!(
         "## A chart, and the program itself\n\nGoals: 1.05 times two renders, 0.1 times `helm version`.\n\n{}\n{TEMPLATES} \
          templates, {} bytes rendered; `chart` has Helm render install and upgrade at the same time. {ROUNDS} pairs each.\n",

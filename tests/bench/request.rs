@@ -17,8 +17,9 @@ pub(crate) fn section(guests: &Guests) -> String {
     let header =
         ["request", "bytes", "fuel", "fuel / floor", "time / floor, fresh", "time / floor, reused", "native / parsing"];
     format!(
-        "## A request\n\nGoals: unselected at most 1.3 times the floor, with a patch at most twice.\n\n{}\n\
-         *Fresh*: a new instance for each request, as policy-server makes it; *reused*: the same instance again, as `kwctl \
+        "## A request\n\nGoals in a fresh instance: unselected at most 1.3 times the floor, with a patch \
+         at most twice.\n\n{}\n\
+         *secret*: one that is no release record. *Fresh*: a new instance for each request, as policy-server makes it; *reused*: the same instance again, as `kwctl \
          bench` does; *native*: the same code without wasm, as in the command line, against reading the payload into a \
          tree natively. {ROUNDS} pairs each.\n",
         table(header, &rows)
