@@ -158,22 +158,45 @@ impl Webhook {
 
     /// Posts a body as it is; the HTTP status and the answer.
     #[must_use]
-    pub fn post(&self, policy: &str, content_type: &str, body: &[u8]) -> (u16, String) {
+    pub fn post(&self, policy: &str, content_type: &str, body: &[u8]) -> Answered {
+        let body = body.to_vec();
+        self.cluster.runtime().block_on(async { send(&self.client(), policy, content_type, body).await })
+    }
+
+    /// Posts that many bodies over that many connections; the answers in the order of the numbers that were asked for.
+    #[must_use]
+    pub fn post_many(
+        &self,
+        connections: usize,
+        count: usize,
+        body: impl Fn(usize) -> (&'static str, Vec<u8>) + Sync,
+    ) -> Vec<Answered> {
+        let (next, answers) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+        thread::scope(|scope| {
+            for _ in 0..connections {
+                scope.spawn(|| {
+                    let _guard = self.cluster.runtime().enter();
+                    // Each has a pool of its own, and sends one request after the other.
+                    let client = self.client();
+                    while let Some(number) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|next| *next < count) {
+                        let (policy, body) = body(number);
+                        let sending = send(&client, policy, "application/json", body);
+                        let answer = self.cluster.runtime().block_on(sending);
+                        answers.lock().unwrap_or_else(PoisonError::into_inner).insert(number, answer);
+                    }
+                });
+            }
+        });
+        answers.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
+    }
+
+    fn client(&self) -> Client {
         let address = format!("https://{}", self.address).parse().expect("a URL");
         let mut config = kube::Config::new(address);
         // It is our own; whether the API server trusts it every other scenario shows.
         config.accept_invalid_certs = true;
-        let request = Request::post(format!("/validate/{policy}"))
-            .header(CONTENT_TYPE, content_type)
-            .body(Body::from(body.to_vec()))
-            .expect("a request");
-        let (status, answer) = self.cluster.runtime().block_on(async {
-            let client = Client::try_from(config).expect("a client");
-            let response = client.send(request).await.expect("the webhook answers");
-            let status = response.status().as_u16();
-            (status, response.into_body().collect_bytes().await.expect("the webhook answers"))
-        });
-        (status, String::from_utf8_lossy(&answer).into_owned())
+        let _guard = self.cluster.runtime().enter();
+        Client::try_from(config).expect("a client")
     }
 
     /// Bytes that are neither TLS nor HTTP.
@@ -204,6 +227,25 @@ impl Webhook {
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(handle);
         Ok(())
     }
+}
+
+/// What came back from the server.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Answered {
+    /// Of HTTP.
+    pub status: u16,
+    pub body: String,
+}
+
+async fn send(client: &Client, policy: &str, content_type: &str, body: Vec<u8>) -> Answered {
+    let request = Request::post(format!("/validate/{policy}"))
+        .header(CONTENT_TYPE, content_type)
+        .body(Body::from(body))
+        .expect("a request");
+    let response = client.send(request).await.expect("the webhook answers");
+    let status = response.status().as_u16();
+    let body = response.into_body().collect_bytes().await.expect("the webhook answers");
+    Answered { status, body: String::from_utf8_lossy(&body).into_owned() }
 }
 
 #[derive(Deserialize)]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use stable_hooks_e2e::cluster::wait_for;
 use stable_hooks_e2e::helm::{Major, Run};
 use stable_hooks_e2e::scene::{Scene, history_text};
-use stable_hooks_e2e::webhook::{Options, Webhook};
+use stable_hooks_e2e::webhook::{Answered, Options, Webhook};
 use stable_hooks_e2e::world::{LIVE, World, looks_at_objects, may_get};
 
 use crate::works::report;
@@ -330,8 +330,8 @@ fn garbage(world: &World, major: Major) -> Report {
         ("an unknown policy", "unknown", json, request),
         ("a request without an operation", "objects", json, request),
     ] {
-        let (status, answer) = stage.webhook.post(policy, content_type, body);
-        let answer: Value = serde_json::from_str(&answer).unwrap_or(Value::Null);
+        let Answered { status, body } = stage.webhook.post(policy, content_type, body);
+        let answer: Value = serde_json::from_str(&body).unwrap_or(Value::Null);
         let code =
             answer.pointer("/response/status/code").map(|code| format!(", denied with {code}")).unwrap_or_default();
         seen.push(format!("{what}: HTTP {status}{code}"));

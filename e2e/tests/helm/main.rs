@@ -6,6 +6,7 @@ mod failures;
 mod flux;
 mod forecast;
 mod harms;
+mod load;
 mod objects;
 mod rollout;
 mod works;
@@ -48,7 +49,9 @@ pub(crate) struct Report {
 }
 
 fn main() -> ExitCode {
-    let cases = [flux::CASES, works::CASES, objects::CASES, failures::CASES, forecast::CASES, rollout::CASES].concat();
+    let cases =
+        [flux::CASES, works::CASES, objects::CASES, failures::CASES, load::CASES, forecast::CASES, rollout::CASES]
+            .concat();
     let entries = HARMS.iter().map(Harm::entry).chain(cases.iter().map(Case::entry)).collect();
     let proof = Arc::new(Proof::new(entries));
     let mut scenarios = Vec::new();

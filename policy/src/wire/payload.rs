@@ -136,15 +136,12 @@ impl<'de> Visitor<'de> for Kept {
     fn visit_map<M: MapAccess<'de>>(self, mut from: M) -> Result<Value, M::Error> {
         let (mut map, mut has_others) = (Map::new(), false);
         while let Some(field) = from.next_key_seed(self)? {
-            match field {
-                Some((name, keep)) => {
-                    let value = from.next_value_seed(keep)?;
-                    map.insert((*name).to_owned(), value);
-                }
-                None => {
-                    from.next_value::<IgnoredAny>()?;
-                    has_others = true;
-                }
+            if let Some((name, keep)) = field {
+                let value = from.next_value_seed(keep)?;
+                map.insert((*name).to_owned(), value);
+            } else {
+                from.next_value::<IgnoredAny>()?;
+                has_others = true;
             }
         }
         // An object of other fields is not an empty one, which counts as absent.

@@ -11,12 +11,14 @@ use wapc_guest::{CallResult, register_function};
 #[expect(unsafe_code, reason = "waPC finds this function by its name")]
 #[unsafe(no_mangle)]
 extern "C" fn wapc_init() {
-    register_function("parse", parse);
+    register_function("validate", validate);
+    register_function("validate_settings", |_| Ok(br#"{"valid":true}"#.to_vec()));
+    register_function("protocol_version", |_| Ok(br#""v1""#.to_vec()));
     register_function("inflate", inflate);
 }
 
-/// Reads JSON into a tree, which a policy cannot avoid, and accepts what is in it.
-fn parse(payload: &[u8]) -> CallResult {
+/// Reads JSON into a tree, as policies do, and accepts what is in it.
+fn validate(payload: &[u8]) -> CallResult {
     let tree: Value = serde_json::from_slice(payload)?;
     Ok(format!("{{\"accepted\":{}}}", tree.is_object()).into_bytes())
 }
