@@ -87,6 +87,9 @@ yardstick.wasm: Cargo.lock tests/yardstick/Cargo.toml tests/yardstick/src/lib.rs
 	policy/wasm-cargo build --profile wasm -p yardstick
 	$(OPTIMIZE) -Oz -o $@ $(BUILT)/yardstick.wasm
 
+annotated-yardstick.wasm: yardstick.wasm tests/yardstick/metadata.yml
+	cargo run -q --example annotate -- $^ $@
+
 $(WASM_OPT): | setup
 	npm install --silent --no-audit --no-fund --prefix $(CACHE)/binaryen-$(BINARYEN) binaryen@$(BINARYEN)
 
@@ -111,7 +114,7 @@ e2e: annotated-policy.wasm annotated-releases-policy.wasm schemas ## real API se
 e2e-argocd: annotated-policy.wasm annotated-releases-policy.wasm ## the same API server, with real Argo CD
 	cargo test -q -p stable-hooks-e2e --test argocd
 
-e2e-kwctl: annotated-policy.wasm annotated-releases-policy.wasm ## the annotated wasm under the real kwctl and policy-server
+e2e-kwctl: annotated-policy.wasm annotated-releases-policy.wasm annotated-yardstick.wasm ## the annotated wasm under the real kwctl and policy-server
 	cargo build -q
 	set -- $$(e2e/tools/build kustomize yq) && PATH="$$1:$$2:$$PATH" \
 	STABLE_HOOKS="$(abspath $(or $(CARGO_TARGET_DIR),target))/debug/stable-hooks" bats e2e
