@@ -66,7 +66,6 @@ $(RUNNER):
 
 lint: ## formatting and lints
 	cargo fmt --all --check
-	rustfmt --check --edition 2024 $(shell find policy/src/rules -name '*.rs')
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items -q
 
