@@ -276,6 +276,7 @@ mod tests {
         assert!(!flip(&hook("hook-failed", ""), &plain).unwrap().warn_at_most);
         let untracked = json!({"helm.sh/hook": "pre-install", "helm.sh/hook-delete-policy": "hook-failed"});
         assert!(!flip(&json!({}), &untracked).unwrap().warn_at_most);
+        assert!(flip(&plain, &untracked).unwrap().warn_at_most, "it was tracked");
     }
 
     #[test]
