@@ -110,7 +110,10 @@ mod tests {
     fn the_help_never_recommends_pre_install_where_it_was_not() {
         let (value, help) = fixed("pre-upgrade", true).unwrap();
         assert_eq!(value, "pre-install,pre-upgrade");
-        assert!(help.contains("\"post-install,pre-upgrade\""), "{help}");
+        assert!(help.contains("\"post-install,pre-upgrade\": before an install"), "{help}");
+        let (value, help) = fixed("post-upgrade", true).unwrap();
+        assert_eq!(value, "post-install,post-upgrade");
+        assert!(help.ends_with("\"post-install,post-upgrade\"."), "{help}");
     }
 
     #[test]
