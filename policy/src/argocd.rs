@@ -60,8 +60,8 @@ pub fn delete_policy(policy: helm::DeletePolicy) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::{delete_policy, hook_type, hook_types};
-    use crate::helm::{DeletePolicy, Event};
+    use super::{HOOK_TYPES, delete_policy, hook_type, hook_types, hook_types_of, is_delete_type};
+    use crate::helm::{DeletePolicy, Event, Events};
     use crate::testing::test;
 
     #[test]
@@ -70,6 +70,18 @@ mod tests {
         for none in ["", "presync", "Skip", "pre-install", ","] {
             assert!(hook_types(none).is_empty(), "{none:?}");
         }
+    }
+
+    #[test]
+    fn only_what_argocd_runs_at_a_deletion_is_of_a_deletion() {
+        let of_a_deletion: Vec<_> = HOOK_TYPES.into_iter().filter(|known| is_delete_type(known)).collect();
+        assert_eq!(of_a_deletion, ["PreDelete", "PostDelete"]);
+    }
+
+    #[test]
+    fn events_of_one_type_are_that_type_once() {
+        let events = Events::parse("pre-install,pre-upgrade,post-delete,test").unwrap();
+        assert_eq!(hook_types_of(events), ["PreSync", "PostDelete"]);
     }
 
     #[test]

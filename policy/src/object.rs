@@ -183,6 +183,20 @@ mod tests {
     }
 
     #[test]
+    fn a_kind_is_known_by_its_group_and_name() {
+        for kind in [Kind::Job, Kind::ServiceAccount] {
+            assert_eq!(Kind::parse(kind.group(), "v1", kind.as_str()), Some(kind));
+        }
+    }
+
+    #[test]
+    fn the_json_is_kept_whole() {
+        let raw = json!({"metadata": {"name": "a"}, "spec": {"unknown": [1, null]}});
+        assert_eq!(job(raw.clone()).raw(), &raw);
+        assert_eq!(job(raw.clone()).into_raw(), raw);
+    }
+
+    #[test]
     fn fields_of_the_wrong_type_count_as_absent_and_are_named() {
         let object =
             job(json!({"metadata": {"name": 5, "annotations": {"helm.sh/hook": ["pre-install"]}, "labels": []}}));

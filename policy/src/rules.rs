@@ -117,50 +117,70 @@ macro_rules! declare_rule {
     };
 }
 
+mod object {
+    pub(super) mod argocd_annotations;
+    pub(super) mod contradictory_identity;
+    pub(super) mod hook_delete_policy;
+    pub(super) mod hook_events;
+    pub(super) mod hook_weight;
+    pub(super) mod identity_flip;
+    pub(super) mod job_ttl_too_short;
+    pub(super) mod plain_migration;
+    pub(super) mod unknown_hook_event;
+}
+
+mod release {
+    pub(super) mod conditional_hook_template;
+    pub(super) mod foreign_takeover;
+    pub(super) mod hook_log_retention;
+    pub(super) mod hook_missing_dependency;
+    pub(super) mod hook_never_deleted;
+    pub(super) mod hook_order;
+    pub(super) mod job_template_change;
+    pub(super) mod one_sided_hook;
+    pub(super) mod release_duplicate_identity;
+    pub(super) mod release_identity_flip;
+    pub(super) mod shared_hook_account;
+}
+
 /// Lists the rules, in the order in which findings are reported.
 macro_rules! registry {
-    ($($family:ident: { $($module:ident => $variant:ident),+ $(,)? })+) => {
-        $(mod $family { $(pub(super) mod $module;)+ })+
-
+    ($($family:ident::$module:ident => $variant:ident),+ $(,)?) => {
         /// The name of a rule.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum RuleId { $($($variant),+),+ }
+        pub enum RuleId { $($variant),+ }
 
         impl RuleId {
-            pub const ALL: &[Self] = &[$($(Self::$variant),+),+];
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
 
             pub fn rule(self) -> &'static Rule {
-                match self { $($(Self::$variant => &$family::$module::RULE),+),+ }
+                match self { $(Self::$variant => &$family::$module::RULE),+ }
             }
         }
     };
 }
 
 registry! {
-    object: {
-        identity_flip => IdentityFlip,
-        contradictory_identity => ContradictoryIdentity,
-        unknown_hook_event => UnknownHookEvent,
-        hook_events => HookEvents,
-        hook_delete_policy => HookDeletePolicy,
-        hook_weight => HookWeight,
-        argocd_annotations => ArgocdAnnotations,
-        job_ttl_too_short => JobTtlTooShort,
-        plain_migration => PlainMigration,
-    }
-    release: {
-        release_identity_flip => ReleaseIdentityFlip,
-        release_duplicate_identity => ReleaseDuplicateIdentity,
-        hook_missing_dependency => HookMissingDependency,
-        hook_order => HookOrder,
-        hook_never_deleted => HookNeverDeleted,
-        foreign_takeover => ForeignTakeover,
-        job_template_change => JobTemplateChange,
-        one_sided_hook => OneSidedHook,
-        hook_log_retention => HookLogRetention,
-        shared_hook_account => SharedHookAccount,
-        conditional_hook_template => ConditionalHookTemplate,
-    }
+    object::identity_flip => IdentityFlip,
+    object::contradictory_identity => ContradictoryIdentity,
+    object::unknown_hook_event => UnknownHookEvent,
+    object::hook_events => HookEvents,
+    object::hook_delete_policy => HookDeletePolicy,
+    object::hook_weight => HookWeight,
+    object::argocd_annotations => ArgocdAnnotations,
+    object::job_ttl_too_short => JobTtlTooShort,
+    object::plain_migration => PlainMigration,
+    release::release_identity_flip => ReleaseIdentityFlip,
+    release::release_duplicate_identity => ReleaseDuplicateIdentity,
+    release::hook_missing_dependency => HookMissingDependency,
+    release::hook_order => HookOrder,
+    release::hook_never_deleted => HookNeverDeleted,
+    release::foreign_takeover => ForeignTakeover,
+    release::job_template_change => JobTemplateChange,
+    release::one_sided_hook => OneSidedHook,
+    release::hook_log_retention => HookLogRetention,
+    release::shared_hook_account => SharedHookAccount,
+    release::conditional_hook_template => ConditionalHookTemplate,
 }
 
 impl RuleId {

@@ -37,6 +37,7 @@ fn rules_have_a_file_of_their_name_and_cases_that_accept_and_that_do_not() {
     let names: BTreeSet<_> = RuleId::ALL.iter().map(file).collect();
     assert_eq!(rule_files, names);
     for rule in RuleId::ALL {
+        assert_eq!(rule.rule().is_for_releases(), is_release_rule(rule.as_str()), "{rule} lies in the other folder");
         let folder = root().join("tests/cases").join(rule.as_str());
         let cases: Vec<_> =
             fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

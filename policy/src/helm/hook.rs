@@ -260,6 +260,13 @@ mod tests {
     }
 
     #[test]
+    fn no_events_are_no_hook() {
+        assert_eq!(Events::of([]), None);
+        let events = Events::of([Event::PostUpgrade, Event::PreInstall]).unwrap();
+        assert_eq!(events.to_string(), "pre-install,post-upgrade");
+    }
+
+    #[test]
     fn the_missing_counterpart_is_added_on_the_same_side() {
         assert_eq!(completed("pre-upgrade"), "pre-install,pre-upgrade");
         assert_eq!(completed("post-install"), "post-install,post-upgrade");

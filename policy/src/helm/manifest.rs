@@ -321,6 +321,12 @@ mod tests {
     }
 
     #[test]
+    fn a_list_that_breaks_off_behind_its_head_is_counted() {
+        let mut found = all("kind: List\napiVersion: v1\nmetadata: {}\nitems: [\n");
+        assert_eq!((found.by_ref().count(), found.unreadable()), (0, 1));
+    }
+
+    #[test]
     fn a_list_that_is_a_hook_is_one_document() {
         let manifest = "kind: List\nmetadata: {annotations: {helm.sh/hook: pre-install}}\nitems: [{kind: Job}]\n";
         assert_eq!(outline(manifest), [" List "]);
@@ -345,6 +351,7 @@ mod tests {
         assert_eq!(count(&"---\nkind: A\n".repeat(4)), (3, true));
         assert_eq!(count("kind: List\nitems: [{kind: A}, {kind: B}]\n---\n"), (2, false));
         assert_eq!(count("kind: List\nitems: [{kind: A}, {kind: B}, {kind: C}]\n---\n"), (2, true));
+        assert_eq!(count("kind: List\nitems: [{kind: A}, {kind: B}]\n---\nkind: C\n"), (2, true));
         assert_eq!(count(&"---\n# nothing\n".repeat(9)), (0, false));
     }
 
@@ -364,5 +371,6 @@ mod tests {
         let many: Vec<_> = (0..50).map(|number| number.to_string()).collect();
         let many: Vec<_> = many.iter().map(String::as_str).collect();
         assert_eq!(found(&many, 9), ("A Job Job C B CronJob".to_owned(), 2, false));
+        assert_eq!(found(&many[1..], 9), ("Job Job C CronJob".to_owned(), 1, false));
     }
 }

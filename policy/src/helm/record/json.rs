@@ -127,7 +127,7 @@ impl<'de, const MOST: usize, T: Deserialize<'de>> Deserialize<'de> for UpTo<MOST
                 let mut items = Vec::new();
                 while let Some(item) = from.next_element()? {
                     if items.len() == MOST {
-                        return Err(A::Error::invalid_length(MOST + 1, &self));
+                        return Err(A::Error::custom("too long a list"));
                     }
                     items.push(item);
                 }

@@ -1,4 +1,4 @@
-use super::{hook_events, hook_weight};
+use super::hook_weight;
 use crate::argocd;
 use crate::finding::{Edit, FieldPath, Problem};
 use crate::helm::{self, DeletePolicy};
@@ -125,11 +125,8 @@ fn is_ignored(key: &str, value: &str) -> bool {
 fn in_argocds_words(context: &Context<'_>, hook: &HelmHook<'_>, key: &str) -> Vec<String> {
     let settings = context.settings;
     match key {
-        argocd::HOOK => {
-            let complete = settings.events.complete && context.is_fixed(RuleId::HookEvents);
-            let events = hook_events::normal_form(hook.events, complete);
-            argocd::hook_types_of(events).into_iter().map(str::to_owned).collect()
-        }
+        // The normal form adds events of the same side at most, which are one to Argo CD.
+        argocd::HOOK => argocd::hook_types_of(hook.events).into_iter().map(str::to_owned).collect(),
         argocd::HOOK_DELETE_POLICY => {
             let current = hook.delete_policies();
             let policies = if context.is_fixed(RuleId::HookDeletePolicy) { settings.delete_policy } else { current };
@@ -205,6 +202,7 @@ mod tests {
             ("pre-install", "hook", "presync", "which Argo CD ignores"),
             ("pre-install", "hook-delete-policy", "never", "which Argo CD ignores"),
             ("pre-install", "sync-wave", "ten", "which Argo CD ignores"),
+            ("pre-install", "hook-delete-policy", "HookFailed", "its Helm annotations mean \"BeforeHookCreation\""),
             ("pre-install", "hook", "Skip", "Argo CD and Helm treat it differently"),
             ("pre-install", "sync-wave", "3", "its Helm annotations mean \"10\""),
             ("pre-rollback", "hook", "PreSync", "Argo CD never runs the events in its helm.sh/hook"),

@@ -126,6 +126,8 @@ mod tests {
             (json!("before-hook-creation,hook-failed"), "hook-failed deletes"),
             (json!("hook-failed"), "\"already exists\" (Helm 3) or does not happen (Helm 4)"),
             (json!("hook-succeded"), "switches Helm's default off"),
+            (json!("hook-succeeded,never"), "\"before-hook-creation\": hook-succeeded deletes"),
+            (json!("before-hook-creation,never"), "its normal form is \"before-hook-creation\"."),
             (json!(""), "switches Helm's default off"),
             (json!("Before-Hook-Creation"), "its normal form is \"before-hook-creation\"."),
         ] {

@@ -1,5 +1,5 @@
 use crate::finding::{Edit, FieldPath, Problem};
-use crate::helm::{self, Events};
+use crate::helm;
 use crate::rules::{Context, FixLevel, RuleLevel};
 use crate::shown::Shown;
 
@@ -57,14 +57,9 @@ declare_rule! {
     check: Object(check),
 }
 
-/// The events of the normal form.
-pub(super) fn normal_form(events: Events, complete: bool) -> Events {
-    if complete { events.completed() } else { events }
-}
-
 fn check(context: &Context<'_>) -> Option<Problem> {
     let hook = context.helm_hook()?;
-    let events = normal_form(hook.events, context.settings.events.complete);
+    let events = if context.settings.events.complete { hook.events.completed() } else { hook.events };
     let normal = events.to_string();
     if hook.hook == normal {
         return None;
@@ -115,7 +110,10 @@ mod tests {
     fn the_help_never_recommends_pre_install_where_it_was_not() {
         let (value, help) = fixed("pre-upgrade", true).unwrap();
         assert_eq!(value, "pre-install,pre-upgrade");
-        assert!(help.contains("\"post-install,pre-upgrade\""), "{help}");
+        assert!(help.contains("\"post-install,pre-upgrade\": before an install"), "{help}");
+        let (value, help) = fixed("post-upgrade", true).unwrap();
+        assert_eq!(value, "post-install,post-upgrade");
+        assert!(help.ends_with("\"post-install,post-upgrade\"."), "{help}");
     }
 
     #[test]

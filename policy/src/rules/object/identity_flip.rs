@@ -246,12 +246,17 @@ mod tests {
 
     #[test]
     fn the_harm_is_that_of_the_tool_and_the_event() {
+        let tracked = json!({"argocd.argoproj.io/tracking-id": "app:batch/Job:n/a"});
+        let mut tracked_hook = tracked.clone();
+        tracked_hook["helm.sh/hook"] = json!("pre-upgrade");
         for (old, new, harm) in [
             (json!({}), json!({"helm.sh/hook": "pre-upgrade"}), "then deletes what the hook created"),
             (json!({}), json!({"helm.sh/hook": "post-upgrade"}), "before it runs the hook"),
             (json!({}), json!({"helm.sh/hook": "pre-install"}), "no hook brings it back"),
             (json!({}), json!({"argocd.argoproj.io/hook": "PreSync"}), "Argo CD takes a live hook out"),
             (json!({"argocd.argoproj.io/hook": "PreSync"}), json!({}), "Argo CD would not run the migration again"),
+            (tracked.clone(), tracked_hook.clone(), "Argo CD takes a live hook out"),
+            (tracked_hook, tracked, "Argo CD would not run the migration again"),
             (json!({"helm.sh/hook": "pre-install"}), json!({}), "Helm would not run the migration again"),
         ] {
             let problem = flip(&old, &new).unwrap();
@@ -259,6 +264,29 @@ mod tests {
             let argocd = harm.starts_with("Argo CD");
             assert_eq!(problem.help.starts_with("In Git"), argocd, "{}", problem.help);
         }
+    }
+
+    #[test]
+    fn the_annotation_to_put_back_is_said_with_its_value() {
+        for (old, remedy) in [
+            (json!({"helm.sh/hook": "pre-install"}), "Keep helm.sh/hook: \"pre-install\" on every render"),
+            (json!({"argocd.argoproj.io/hook": "Sync,PreSync"}), "put argocd.argoproj.io/hook: \"PreSync,Sync\" back"),
+        ] {
+            let problem = flip(&old, &json!({})).unwrap();
+            assert!(problem.help.contains(remedy), "{}", problem.help);
+        }
+    }
+
+    #[test]
+    fn who_applies_the_opt_in_label_is_told_to_change_it_there_too() {
+        let object = |annotations: Value| {
+            let labels = json!({"stable-hooks/migration": "true"});
+            Object::new(Kind::Job, json!({"metadata": {"name": "a", "labels": labels, "annotations": annotations}}))
+        };
+        let (old, new) = (object(json!({})), object(json!({"helm.sh/hook": "pre-upgrade"})));
+        let change = Change::Update { object: new, old: Some(old) };
+        let problem = check(&Context::new(&asking(change), &Settings::default()).unwrap()).unwrap();
+        assert!(problem.help.contains("--overwrite (and set that label to \"false\" in what you apply), repeat it"));
     }
 
     #[test]
@@ -276,6 +304,7 @@ mod tests {
         assert!(!flip(&hook("hook-failed", ""), &plain).unwrap().warn_at_most);
         let untracked = json!({"helm.sh/hook": "pre-install", "helm.sh/hook-delete-policy": "hook-failed"});
         assert!(!flip(&json!({}), &untracked).unwrap().warn_at_most);
+        assert!(flip(&plain, &untracked).unwrap().warn_at_most, "it was tracked");
     }
 
     #[test]

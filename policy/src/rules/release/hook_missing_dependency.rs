@@ -1,5 +1,5 @@
 use crate::finding::{FieldPath, Problem, needs};
-use crate::helm::{self, Event};
+use crate::helm::{self, Event, Events};
 use crate::references::{named_services, references};
 use crate::release::{HookDocument, Key, Live, Operation, Release};
 use crate::rules::{Level, RuleLevel};
@@ -93,7 +93,7 @@ fn missing_objects(release: &Release<'_>, hook: &HookDocument<'_>) -> Vec<Proble
                     Some(if is_known { problem } else { problem.warn_at_most() })
                 }
                 (None, _) if *release.live(&key) == Live::Absent => {
-                    Some(is_nowhere(hook, &key, &reference.field).warn_at_most())
+                    Some(is_nowhere(release, hook, &key, &reference.field).warn_at_most())
                 }
                 (Some(_) | None, _) => None,
             }
@@ -165,14 +165,29 @@ fn remedy(
     format!("In {}, write {}: \"{moved}\".{earlier}", hook.template, helm::HOOK)
 }
 
-fn is_nowhere(hook: &HookDocument<'_>, key: &Key, field: &str) -> Problem {
+fn is_nowhere(release: &Release<'_>, hook: &HookDocument<'_>, key: &Key, field: &str) -> Problem {
+    let (what, help) = match release.record.hook(key) {
+        Some(needed) => {
+            let events = Events::of(needed.events.iter().chain(&hook.events).copied());
+            let events = events.map(|events| events.to_string()).unwrap_or_default();
+            let operation = release.operation.as_str();
+            (
+                format!(
+                    "a hook that the {operation} does not run (template {}), and not in the cluster",
+                    needed.template
+                ),
+                format!("In {}, write {}: \"{events}\".", needed.template, helm::HOOK),
+            )
+        }
+        None => (
+            "neither in this release nor in the cluster".to_owned(),
+            format!("Create {key} before the release, or correct the name."),
+        ),
+    };
     Problem::new(
         FieldPath::annotation(helm::HOOK),
-        format!(
-            "needs {key} ({field}, template {}), which is neither in this release nor in the cluster: its pod cannot start.",
-            hook.template
-        ),
-        format!("Create {key} before the release, or correct the name."),
+        format!("needs {key} ({field}, template {}), which is {what}: its pod cannot start.", hook.template),
+        help,
     )
     .about(hook.key.object_ref())
 }

@@ -3,7 +3,7 @@ use crate::helm::record::ApplyMethod;
 use crate::helm::{self, DeletePolicies, DeletePolicy};
 use crate::identity::Identity;
 use crate::object::Kind;
-use crate::release::{HookDocument, Live, Operation, Release};
+use crate::release::{HookDocument, Live, Release};
 use crate::rules::{Level, RuleLevel};
 
 declare_rule! {
@@ -97,7 +97,7 @@ fn find(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<Problem> {
     let was_there = release.baseline.as_ref().is_some_and(|baseline| baseline.hook(&hook.key).is_some());
     // What somebody has removed by hand since is not in the way this time.
     let is_gone = *release.live(&hook.key) == Live::Absent;
-    let is_certain = is_live || (was_there && !is_gone && !succeeded && release.operation != Operation::Install);
+    let is_certain = is_live || (was_there && !is_gone && !succeeded);
     let problem = describe(release, hook, *policies, is_live);
     Some(if is_certain && hook.is_selected { problem } else { problem.warn_at_most() })
 }

@@ -82,13 +82,11 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
             if release.record.hook(&key).is_none() {
                 continue;
             }
-            let is_earlier = running.iter().take(place).any(|other| other.key == key);
-            let later = running.iter().skip(place).find(|other| other.key == key);
-            let Some(later) = later.filter(|_| !is_earlier && release.exists_before(&key) != Some(true)) else {
-                continue;
-            };
+            let exists = release.exists_before(&key);
+            let first = running.iter().enumerate().find(|(_, other)| other.key == key);
+            let Some((_, later)) = first.filter(|(at, _)| *at > place && exists != Some(true)) else { continue };
             // Where nobody can tell whether it is there from the last run, nothing is denied.
-            let is_certain = release.exists_before(&key) == Some(false) && hook.is_selected;
+            let is_certain = exists == Some(false) && hook.is_selected;
             let problem = describe(hook, later, &reference.field);
             problems.push(if is_certain { problem } else { problem.warn_at_most() });
         }
