@@ -1,11 +1,12 @@
 //! Release records: one is made as Helm makes it, each of its layers is broken by choice, and it is judged.
 
+use std::cell::RefCell;
 use std::io::Write;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
-use flate2::Compression;
 use flate2::write::GzEncoder;
+use flate2::{Compression, Crc};
 use serde_json::{Value, json};
 use stable_hooks_policy::cluster::{Cluster, Lookup, Query};
 use stable_hooks_policy::helm::record::{Limits, Record, decode_config_map, decode_secret};
@@ -70,11 +71,11 @@ pub fn record(input: &[u8]) {
     let mut choices = Choices::new(input);
     let stored = stored(&mut choices, None);
     let payload = payload_of(&stored, &mut choices);
-    let cluster = Living { earlier: self::stored(&mut choices, Some(1)).object, answers: choices.byte() };
+    let cluster = Living { answers: choices.byte(), rest: RefCell::new(choices) };
     let answer = Answer::read(&bounded(COST, payload.len(), || validate(&payload, &cluster)));
     assert!(answer.mutated.is_none(), "a record is never patched");
     if let Some(expected) = stored.whole {
-        assert!(!answer.message.contains("cannot be read"), "{}", answer.message);
+        assert!(!answer.message.starts_with("the release record cannot be read"), "{}", answer.message);
         expected.compare(stored.kind);
     }
 }
@@ -102,7 +103,7 @@ fn stored(choices: &mut Choices<'_>, version: Option<u64>) -> Stored {
         broken.map_or_else(|| bytes.clone(), |broken| broken.apply(&bytes))
     };
     let json = layer(record.to_string().into_bytes(), choices);
-    let packed = if choices.once_in(4) { json } else { layer(gzip(&json), choices) };
+    let packed = if choices.once_in(4) { json } else { layer(gzip(&json, choices.once_in(32)), choices) };
     let mut data = layer(BASE64.encode(packed).into_bytes(), choices);
     if is_secret {
         data = layer(BASE64.encode(data).into_bytes(), choices);
@@ -129,7 +130,7 @@ fn stored(choices: &mut Choices<'_>, version: Option<u64>) -> Stored {
 
 fn record_of(choices: &mut Choices<'_>, name: &str, namespace: &str, version: u64, status: &str) -> Value {
     let (mut manifest, mut hooks) = (String::new(), Vec::new());
-    for _ in 0..choices.up_to(4) {
+    for _ in 0..choices.up_to(3) {
         let document = document(choices);
         if choices.once_in(2) {
             manifest += &format!("---\n# Source: shop/templates/{}.yaml\n{document}", choices.byte() % 4);
@@ -231,25 +232,35 @@ impl Break {
     }
 }
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
+/// Deflating takes most of the time, so most often the bytes are only stored.
+fn gzip(bytes: &[u8], is_deflated: bool) -> Vec<u8> {
+    if is_deflated {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        return encoder.finish().unwrap();
+    }
+    let length = u16::try_from(bytes.len()).expect("a small record");
+    let mut sum = Crc::new();
+    sum.update(bytes);
+    let header = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
+    let (length, inverse) = (length.to_le_bytes(), (!length).to_le_bytes());
+    [&header, &[1][..], &length, &inverse, bytes, &sum.sum().to_le_bytes(), &sum.amount().to_le_bytes()].concat()
 }
 
 /// A cluster with an earlier record; of other objects some live, some do not, and some are not told.
-struct Living {
-    earlier: Value,
+struct Living<'a> {
     answers: u8,
+    /// Makes the earlier record, should anybody ask.
+    rest: RefCell<Choices<'a>>,
 }
 
-impl Cluster for Living {
+impl Cluster for Living<'_> {
     fn get(&self, query: &Query<'_>) -> Lookup {
         let name = query.name.bytes().fold(self.answers, u8::wrapping_add);
         match (query.name.starts_with("sh.helm.release.v1."), name % 4) {
             (_, 0) => Lookup::NotFound,
             (false, 1) => Lookup::Unavailable("the host could not look them up"),
-            (true, _) => Lookup::Found(self.earlier.clone()),
+            (true, _) => Lookup::Found(stored(&mut self.rest.borrow_mut(), Some(1)).object),
             (false, owner) => {
                 let hook = json!({"helm.sh/hook": "pre-install"});
                 let owned = json!({"meta.helm.sh/release-name": "orders", "meta.helm.sh/release-namespace": "shop"});

@@ -3,6 +3,7 @@
 //! The second parser is libyaml, of which go-yaml is a port. Where one of the two refuses a document there is nothing to
 //! compare: what we refuse is counted as unreadable, and what go-yaml refuses Helm does not install.
 
+mod events;
 mod libyaml;
 mod scalar;
 

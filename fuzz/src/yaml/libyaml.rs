@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use libyaml_safer::{Event, EventData, Parser};
 use serde_json::{Map, Value};
 
+use super::events::{Event, Parser};
 use super::scalar::{Scalar, resolve};
 
 /// More nodes than that, copied by aliases, are a bomb.
@@ -25,19 +25,16 @@ enum Node {
 
 /// The first document, `None` where go-yaml reports an error.
 pub(super) fn read(text: &str) -> Option<Document> {
-    let mut bytes = text.as_bytes();
-    let mut parser = Parser::new();
-    parser.set_input_string(&mut bytes);
-    let mut events = Events { parser, anchors: BTreeMap::new(), depth: 0 };
+    let mut tree = Tree { events: Parser::new(text), anchors: BTreeMap::new(), depth: 0 };
     let root = loop {
-        match events.next()? {
-            EventData::StreamStart { .. } => {}
-            EventData::DocumentStart { .. } => break events.node()?,
+        match tree.events.next()? {
+            Event::StreamStart => {}
+            Event::DocumentStart => break tree.node()?,
             _ => return Some(Document { value: Value::Null, repeats_itself: false }),
         }
     };
     // The end of the document is read too: what follows it is not.
-    events.next()?;
+    tree.events.next()?;
     let mut left = MOST_NODES;
     let value = json(&root, &mut left)?;
     let repeats_itself = matches!(&*root, Node::Mapping(entries) if repeats(entries, &value));
@@ -48,56 +45,52 @@ fn repeats(entries: &[(Rc<Node>, Rc<Node>)], value: &Value) -> bool {
     entries.iter().any(|(key, _)| is_merge(key)) || value.as_object().map(Map::len) != Some(entries.len())
 }
 
-struct Events<'r, 'b> {
-    parser: Parser<&'r mut &'b [u8]>,
+struct Tree<'t> {
+    events: Parser<'t>,
     /// `None` for what has begun and not ended.
     anchors: BTreeMap<String, Option<Rc<Node>>>,
     depth: usize,
 }
 
-impl Events<'_, '_> {
-    fn next(&mut self) -> Option<EventData> {
-        self.parser.parse().ok().map(|event: Event| event.data)
-    }
-
+impl Tree<'_> {
     fn node(&mut self) -> Option<Rc<Node>> {
-        let first = self.next()?;
+        let first = self.events.next()?;
         self.node_of(first)
     }
 
-    fn node_of(&mut self, event: EventData) -> Option<Rc<Node>> {
+    fn node_of(&mut self, event: Event) -> Option<Rc<Node>> {
         self.depth += 1;
         let found = match event {
             _ if self.depth > 300 => None,
-            EventData::Alias { anchor } => self.anchors.get(&anchor).cloned().flatten(),
-            EventData::Scalar { anchor, tag, value, plain_implicit, .. } => {
-                let node = Rc::new(Node::Scalar { text: value, tag, is_implicit: plain_implicit });
+            Event::Alias { anchor } => self.anchors.get(&anchor).cloned().flatten(),
+            Event::Scalar { anchor, tag, text, is_implicit } => {
+                let node = Rc::new(Node::Scalar { text, tag, is_implicit });
                 self.name(anchor, Some(&node));
                 Some(node)
             }
-            EventData::SequenceStart { anchor, .. } => {
+            Event::SequenceStart { anchor } => {
                 self.name(anchor.clone(), None);
                 let mut items = Vec::new();
                 loop {
-                    match self.next()? {
-                        EventData::SequenceEnd => break,
+                    match self.events.next()? {
+                        Event::End => break,
                         event => items.push(self.node_of(event)?),
                     }
                 }
                 self.close(anchor, Node::Sequence(items))
             }
-            EventData::MappingStart { anchor, .. } => {
+            Event::MappingStart { anchor } => {
                 self.name(anchor.clone(), None);
                 let mut entries = Vec::new();
                 loop {
-                    match self.next()? {
-                        EventData::MappingEnd => break,
+                    match self.events.next()? {
+                        Event::End => break,
                         event => entries.push((self.node_of(event)?, self.node()?)),
                     }
                 }
                 self.close(anchor, Node::Mapping(entries))
             }
-            _ => None,
+            Event::StreamStart | Event::DocumentStart | Event::End => None,
         };
         self.depth -= 1;
         found
