@@ -28,7 +28,8 @@ pub fn fix(input: &[u8]) {
     let complete_events = input.len() % 2 == 1;
     let options = Options { settings: &SETTINGS, complete_events };
     let Fixed { stream, remarks } = bounded(COST, input.len(), || stable_hooks::fix::fix(input, options));
-    let lines = input.split(|byte| *byte == b'\n').count();
+    // To YAML a carriage return alone ends a line too.
+    let lines = input.split(|byte| matches!(byte, b'\n' | b'\r')).count();
     for remark in &remarks {
         let text = remark.to_string();
         assert!(!text.is_empty() && !text.contains(char::is_control), "{text:?}");

@@ -5,7 +5,7 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use stable_hooks::cluster::ClusterView;
@@ -36,22 +36,27 @@ fn replay(target: &str, check: fn(&[u8])) {
     }
 }
 
-/// One annotated wasm; without it only the native core is asked, which CI does not accept.
-fn guest(name: &str) -> Option<Policy> {
-    let path = root().join("..").join(name);
-    if path.exists() {
-        return Some(Policy::load(&path, Arc::new(ClusterView::default()), TIMEOUT).unwrap());
-    }
-    assert!(env::var_os("CI").is_none(), "{name} is missing: make {name}");
-    eprintln!("SKIPPED inside the wasm: make {name}");
-    None
+/// The policy that may ask for everything; without it only the native core is asked, which CI does not accept.
+fn guest() -> Option<&'static Policy> {
+    const NAME: &str = "annotated-releases-policy.wasm";
+    static GUEST: OnceLock<Option<Policy>> = OnceLock::new();
+    let load = || {
+        let path = root().join("..").join(NAME);
+        if path.exists() {
+            return Some(Policy::load(&path, Arc::new(ClusterView::default()), TIMEOUT).unwrap());
+        }
+        assert!(env::var_os("CI").is_none(), "{NAME} is missing: make {NAME}");
+        eprintln!("SKIPPED inside the wasm: make {NAME}");
+        None
+    };
+    GUEST.get_or_init(load).as_ref()
 }
 
 type Ask = fn(&dyn Engine, &[u8]) -> Vec<u8>;
 
 /// Both engines' bytes are the same for what an input stands for.
-fn agree(target: &str, guest: Option<&Policy>, payload: fn(&[u8]) -> Vec<u8>, ask: Ask) {
-    let Some(guest) = guest else { return };
+fn agree(target: &str, payload: fn(&[u8]) -> Vec<u8>, ask: Ask) {
+    let Some(guest) = guest() else { return };
     for (path, input) in corpus(target) {
         let payload = payload(&input);
         let [native, wasm] = [ask(&Native::default(), &payload), ask(guest, &payload)];
@@ -66,21 +71,20 @@ fn validate(engine: &dyn Engine, payload: &[u8]) -> Vec<u8> {
 #[test]
 fn requests_hold() {
     replay("request", request::request);
-    agree("request", guest("annotated-policy.wasm").as_ref(), request::payload, validate);
+    agree("request", request::payload, validate);
 }
 
 #[test]
 fn settings_hold() {
     replay("settings", settings::settings);
-    let guest = guest("annotated-policy.wasm");
-    agree("settings", guest.as_ref(), <[u8]>::to_vec, |engine, settings| engine.validate_settings(settings).unwrap());
-    agree("settings", guest.as_ref(), settings::payload, validate);
+    agree("settings", <[u8]>::to_vec, |engine, settings| engine.validate_settings(settings).unwrap());
+    agree("settings", settings::payload, validate);
 }
 
 #[test]
 fn records_hold() {
     replay("record", record::record);
-    agree("record", guest("annotated-releases-policy.wasm").as_ref(), record::payload, validate);
+    agree("record", record::payload, validate);
 }
 
 #[test]
