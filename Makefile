@@ -1,6 +1,6 @@
 # Verbs only; CI calls the same ones. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup try test test-wasm schemas lint deny docs artifacthub reproducible e2e e2e-argocd e2e-kwctl e2e-kyverno bench mutants ci
+.PHONY: help setup try test test-wasm schemas lint deny docs artifacthub reproducible e2e e2e-argocd e2e-kwctl e2e-kyverno bench fuzz fuzz-smoke mutants ci
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stable-hooks
 SOURCES := Cargo.toml Cargo.lock policy/Cargo.toml policy/wasm-cargo $(shell find policy/src -name '*.rs')
@@ -14,6 +14,7 @@ MOST_BYTES := 550000
 # When the version in Cargo.toml was or will be released.
 RELEASED := 2026-11-21T00:00:00Z
 BINARYEN := 132.0.0
+RUNS := 10000000
 WASM_OPT := $(CACHE)/binaryen-$(BINARYEN)/node_modules/.bin/wasm-opt
 FEATURES := bulk-memory bulk-memory-opt sign-ext mutable-globals nontrapping-float-to-int multivalue reference-types simd
 OPTIMIZE = $(WASM_OPT) --strip-producers --strip-target-features $(FEATURES:%=--enable-%)
@@ -143,5 +144,12 @@ mutants: | $(MUTANTS) ## break the core line by line and list what no test notic
 
 $(MUTANTS):
 	cargo install cargo-mutants --version 27.1.0 --locked --root $(CACHE)/cargo-mutants-27.1.0
+
+fuzz: ## a fuzz target until it has run so often or fails: make fuzz TARGET=record RUNS=10000000
+	RUSTC_WRAPPER=$(CURDIR)/fuzz/watched cargo fuzz run -s none --no-trace-compares --features libfuzzer $(TARGET) -- \
+		$(addprefix -dict=,$(wildcard fuzz/dictionaries/$(TARGET).dict)) -runs=$(RUNS) -max_len=1024 -timeout=10
+
+fuzz-smoke: annotated-releases-policy.wasm ## every committed input of the fuzz targets, without libFuzzer
+	cargo test -p stable-hooks-fuzz
 
 ci: lint test e2e ## what CI runs

@@ -150,8 +150,7 @@ impl Document {
         let Identity::Hook(events) = self.identity else { return None };
         let annotation = |key| self.head.annotations.get(key).map(String::as_str);
         // An empty policy is a list with one empty item: only without one Helm assumes before-hook-creation.
-        let policies = annotation(helm::HOOK_DELETE_POLICY)
-            .map(|policies| policies.split(',').map(|policy| policy.trim().to_lowercase()).collect::<Vec<_>>());
+        let policies = annotation(helm::HOOK_DELETE_POLICY).map(|policies| helm::items(policies).collect::<Vec<_>>());
         Some(json!({
             "name": self.head.name, "kind": self.head.kind, "path": self.template, "manifest": self.text,
             "events": events.iter().map(Event::as_str).collect::<Vec<_>>(),

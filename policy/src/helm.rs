@@ -7,7 +7,7 @@ pub mod record;
 
 use crate::yaml::Head;
 
-pub use hook::{DeletePolicies, DeletePolicy, Event, Events, NotAHook, spelled, weight};
+pub use hook::{DeletePolicies, DeletePolicy, Event, Events, NotAHook, items, spelled, weight};
 
 pub const HOOK: &str = "helm.sh/hook";
 pub const HOOK_WEIGHT: &str = "helm.sh/hook-weight";

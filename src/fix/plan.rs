@@ -172,7 +172,7 @@ impl Candidate<'_> {
 /// Items that Helm does not know stay: what they were meant to be only their author knows.
 fn with_before_hook_creation(written: &str) -> String {
     let mut items = vec![BEFORE_HOOK_CREATION.as_str().to_owned()];
-    for item in written.split(',').map(|item| item.trim().to_lowercase()).filter(|item| !item.is_empty()) {
+    for item in helm::items(written).filter(|item| !item.is_empty()) {
         if !items.contains(&item) {
             items.push(item);
         }
@@ -237,6 +237,7 @@ mod tests {
             (" Hook-Failed , hook-failed,", "before-hook-creation,hook-failed"),
             ("", "before-hook-creation"),
             ("hook-succeded", "before-hook-creation,hook-succeded"),
+            ("hook-fa\u{130}led", "before-hook-creation,hook-failed"),
         ] {
             let mended = with_before_hook_creation(written);
             assert_eq!(mended, expected);

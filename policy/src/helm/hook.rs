@@ -49,8 +49,13 @@ words! {
 }
 
 /// The items of an annotation value, as Helm reads each: trimmed and in lower case.
-fn items(value: &str) -> impl Iterator<Item = String> + '_ {
-    value.split(',').map(|item| item.trim().to_lowercase())
+pub fn items(value: &str) -> impl Iterator<Item = String> + '_ {
+    value.split(',').map(|item| item.trim().chars().filter_map(lower).collect())
+}
+
+/// Go has one lower-case letter for each letter; Rust adds a dot to that of `İ`.
+fn lower(letter: char) -> Option<char> {
+    letter.to_lowercase().next()
 }
 
 /// Words joined the way they stand in an annotation: by commas, without spaces.
@@ -246,6 +251,7 @@ mod tests {
     fn events_are_trimmed_lowered_deduplicated_and_ordered() {
         let events = Events::parse(" POST-upgrade,pre-install , pre-install,test-success").unwrap();
         assert_eq!(events.to_string(), "pre-install,post-upgrade,test");
+        assert_eq!(Events::parse("pre-\u{130}nstall").unwrap().to_string(), "pre-install");
     }
 
     #[test]

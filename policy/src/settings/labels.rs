@@ -111,6 +111,12 @@ mod tests {
     }
 
     #[test]
+    fn a_key_cannot_forge_a_line_of_the_message() {
+        let error = Settings::parse(&json!({"selectors": [{"matchLabels": {"a\nb\u{1b}": "c"}}]})).unwrap_err();
+        assert_eq!(error.iter().next().unwrap().path, "selectors[0].matchLabels.a\\nb\\u{1b}");
+    }
+
+    #[test]
     fn selectors_that_kubernetes_refuses_are_refused() {
         for selector in [
             json!(null),

@@ -120,7 +120,8 @@ impl<'a> Node<'a> {
     /// The members of an object whose keys are free.
     pub(super) fn entries(&self) -> Vec<(&'a str, Node<'a>)> {
         if let Value::Object(map) = self.value {
-            return map.iter().map(|(key, value)| (key.as_str(), self.child(key, value))).collect();
+            let entry = |(key, value): (&'a String, _)| (key.as_str(), self.child(&Shown(key).to_string(), value));
+            return map.iter().map(entry).collect();
         }
         self.expected_type("an object");
         Vec::new()

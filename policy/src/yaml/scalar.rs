@@ -53,13 +53,32 @@ fn untagged(text: Cow<'_, str>) -> Result<Value, &'static str> {
 
 fn number(text: &str) -> Option<Number> {
     match text.bytes().next()? {
-        b'.' => float(text),
+        b'.' => float(&separated(text)?),
         b'0'..=b'9' | b'+' | b'-' => {
             let plain = text.replace('_', "");
-            integer(&plain).or_else(|| float(&plain))
+            integer(&plain).or_else(|| float(&plain)).or_else(|| signed_binary(&plain))
         }
         _ => None,
     }
+}
+
+/// Without the underscores that separate digits; `None` where one stands elsewhere.
+fn separated(text: &str) -> Option<Cow<'_, str>> {
+    if !text.contains('_') {
+        return Some(Cow::Borrowed(text));
+    }
+    let is_digits = |part: &str, start: bool| {
+        let end = if start { part.bytes().next() } else { part.bytes().next_back() };
+        end.is_some_and(|byte| byte.is_ascii_digit())
+    };
+    let parts: Vec<_> = text.split('_').collect();
+    let is_right = parts.windows(2).all(|pair| matches!(pair, [a, b] if is_digits(a, false) && is_digits(b, true)));
+    is_right.then(|| Cow::Owned(parts.concat()))
+}
+
+/// go-yaml takes a sign behind the prefix too.
+fn signed_binary(text: &str) -> Option<Number> {
+    i64::from_str_radix(text.strip_prefix("0b")?, 2).ok().map(Number::from)
 }
 
 /// As Go's `ParseInt` with base 0 reads it, then its `ParseUint`.
@@ -118,7 +137,10 @@ mod tests {
         for (text, value) in [("0b11", json!(3)), ("1_0", json!(10)), ("1e3", json!(1000)), ("-.5", json!(-0.5))] {
             assert_eq!(plain(text), value, "{text}");
         }
-        for text in ["1:30", "08:00", "0x", "2001-01-01", "tRue", "-"] {
+        for (text, value) in [(".5_0", json!(0.5)), ("0b-1", json!(-1)), ("0b+1", json!(1))] {
+            assert_eq!(plain(text), value, "{text}");
+        }
+        for text in [".5__0", "._5", ".5_", "-0b-1", "1:30", "08:00", "0x", "2001-01-01", "tRue", "-"] {
             assert_eq!(plain(text), json!(text), "{text}");
         }
         assert!(resolve(".nan".into(), true, None).is_err());
