@@ -110,7 +110,12 @@ fn locate(text: &str, key: &str) -> Result<Place, Obstacle> {
                 return Err("it is written more than once, and the last one wins");
             }
         }
-        if let (Some(2), Event::Scalar(_, style, ..)) = (depth, &event) {
+        if let (Some(2), Event::Scalar(value, style, ..)) = (depth, &event) {
+            let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+            if is_block && value.trim().is_empty() {
+                // There is nothing but its header, with the comment behind it.
+                return Err(UNSAFE);
+            }
             let (start, end) = (span.start.byte_offset(), span.end.byte_offset());
             let is_in_flow = walk.is_in_flow();
             let range = start.zip(end).and_then(|(start, end)| value_range(text, start, end));
@@ -234,6 +239,7 @@ mod tests {
             ),
             ("{metadata: {annotations: {helm.sh/hook}}}", "cannot be changed safely"),
             ("metadata:\n  annotations:\n    helm.sh/hook: \"PRE\nx\"\n", "cannot be changed safely"),
+            ("metadata:\n  annotations:\n    helm.sh/hook: |-  # a note\n      \n", "cannot be changed safely"),
         ] {
             assert!(hook(text).is_err_and(|reason| reason.contains(obstacle)), "{text}: {:?}", hook(text));
         }

@@ -50,12 +50,16 @@ words! {
 
 /// The items of an annotation value, as Helm reads each: trimmed and in lower case.
 pub fn items(value: &str) -> impl Iterator<Item = String> + '_ {
-    value.split(',').map(|item| item.trim().chars().filter_map(lower).collect())
+    value.split(',').map(|item| lower(item.trim()))
 }
 
 /// Go has one lower-case letter for each letter; Rust adds a dot to that of `İ`.
-fn lower(letter: char) -> Option<char> {
-    letter.to_lowercase().next()
+fn lower(item: &str) -> String {
+    // Which is what all items are, unless somebody means harm.
+    if item.is_ascii() {
+        return item.to_ascii_lowercase();
+    }
+    item.chars().filter_map(|letter| letter.to_lowercase().next()).collect()
 }
 
 /// Words joined the way they stand in an annotation: by commas, without spaces.
