@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use stable_hooks::cluster::ClusterView;
 use stable_hooks::engine::Answer;
 
+use crate::cases::in_one_line;
 use crate::engines::{ask_with, cluster};
 use crate::releases::render::{Revision, creation};
 use crate::releases::{notes, reported};
@@ -201,7 +202,10 @@ fn release_records_lie_where_their_secret_lies_and_their_objects_where_the_recor
     let first = stored(1, "deployed", ACCOUNT);
     let answer = ask_with(&request, &by_records(), cluster([&first]));
     assert_eq!(reported(&answer), ["release-identity-flip deny ServiceAccount/orders"]);
-    assert!(answer.response.message.unwrap().starts_with("ServiceAccount shop/orders: "));
+    let message = in_one_line(&answer.response.message.unwrap());
+    assert!(message.starts_with("ServiceAccount shop/orders: "));
+    // Nobody runs Helm's command line there.
+    assert!(message.contains("with the setting releases.accept: [\"flux-system/orders@2\"]"), "{message}");
     // The record of another release of that name, in the objects' namespace, is not the baseline.
     let answer = ask_with(&request, &by_records(), cluster([&revision(1, "deployed", ACCOUNT).secret()]));
     assert!(answer.response.accepted && baseline(&answer) == "the live objects");
