@@ -34,7 +34,11 @@ pub fn yaml(input: &[u8]) {
             return says_nothing(text);
         }
     };
-    if has_breaks_of_yaml_1_1(text) || has_anchor_of_yaml_1_2(text) || has_indicator_of_yaml_1_1(text) {
+    if has_breaks_of_yaml_1_1(text)
+        || has_anchor_of_yaml_1_2(text)
+        || has_indicator_of_yaml_1_1(text)
+        || has_inner_mark(text)
+    {
         return;
     }
     // Helm 4 cuts documents behind the end of a line; a text without one would end a block scalar without it too.
@@ -70,6 +74,11 @@ fn has_indicator_of_yaml_1_1(text: &str) -> bool {
     let is_found =
         |bytes: &[u8]| matches!(bytes, &[before, b'?' | b':', after] if is_before(before) && is_after(after));
     text.contains(['{', '[']) && text.as_bytes().windows(3).any(is_found)
+}
+
+/// A byte order mark that begins a line further down moves what follows it by a column, to go-yaml; we read over it.
+fn has_inner_mark(text: &str) -> bool {
+    text.strip_prefix('\u{feff}').unwrap_or(text).contains('\u{feff}')
 }
 
 /// What is read of a document's head is what the whole document says.
