@@ -40,7 +40,7 @@ pub fn fix(input: &[u8]) {
         let again = stable_hooks::fix::fix(&stream, options).stream;
         assert_eq!(String::from_utf8_lossy(&again), String::from_utf8_lossy(&stream), "mended a second time");
     }
-    if input.len() % 16 == 0 && str::from_utf8(input).is_ok_and(|text| !sings(text)) {
+    if input.len().is_multiple_of(16) && str::from_utf8(input).is_ok_and(|text| !sings(text)) {
         let secrets = [input, SECRETS.replace("CANARY", CANARY).as_bytes()].concat();
         let fixed = stable_hooks::fix::fix(&secrets, options);
         fixed.remarks.iter().for_each(|remark| assert_silent(&remark.to_string()));

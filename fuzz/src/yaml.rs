@@ -3,7 +3,7 @@
 //! The second parser is libyaml, of which go-yaml is a port. Where one of the two refuses a document there is nothing to
 //! compare: what we refuse is counted as unreadable, and what go-yaml refuses Helm does not install.
 
-mod events;
+mod go_yaml;
 mod libyaml;
 mod scalar;
 
@@ -12,7 +12,7 @@ use stable_hooks_policy::yaml::{Head, Limits, head, kind, parse};
 
 use crate::canary::{CANARY, assert_silent, sings};
 use crate::cost::{Most, bounded};
-use libyaml::Document;
+use go_yaml::Document;
 
 /// Small, so that bombs are found out before they cost time.
 const LIMITS: Limits = Limits { depth: 127, copied: 64 << 10, reread: 64 << 10 };
@@ -47,7 +47,7 @@ pub fn yaml(input: &[u8]) {
         return;
     }
     let line_end = if last.is_empty() { "" } else { "\n" };
-    let Some(theirs) = libyaml::read(&[text, line_end].concat()) else { return };
+    let Some(theirs) = go_yaml::read(&[text, line_end].concat()) else { return };
     // What is no mapping is no object, whatever it says: a block scalar outside of everything may or may not be indented.
     if value.is_object() || theirs.value.is_object() {
         assert_eq!(value, theirs.value, "another value in {text:?}");
