@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 use stable_hooks::fix::{Fixed, Options};
 use stable_hooks_policy::Settings;
-use stable_hooks_policy::helm::{DeletePolicies, DeletePolicy, Events, HOOK, HOOK_DELETE_POLICY, weight};
-use stable_hooks_policy::yaml::{self, Limits};
+use stable_hooks_policy::helm::{DeletePolicies, DeletePolicy, Events, HOOK, HOOK_DELETE_POLICY, HOOK_WEIGHT, weight};
+use stable_hooks_policy::yaml::{Head, Limits, parse};
 
 use crate::canary::{CANARY, assert_silent, sings};
 use crate::cost::{Most, bounded};
@@ -40,7 +40,7 @@ pub fn fix(input: &[u8]) {
         let again = stable_hooks::fix::fix(&stream, options).stream;
         assert_eq!(String::from_utf8_lossy(&again), String::from_utf8_lossy(&stream), "mended a second time");
     }
-    if input.len() % 16 == 0 && str::from_utf8(input).is_ok_and(|text| !sings(text)) {
+    if input.len().is_multiple_of(16) && str::from_utf8(input).is_ok_and(|text| !sings(text)) {
         let secrets = [input, SECRETS.replace("CANARY", CANARY).as_bytes()].concat();
         let fixed = stable_hooks::fix::fix(&secrets, options);
         fixed.remarks.iter().for_each(|remark| assert_silent(&remark.to_string()));
@@ -72,23 +72,17 @@ fn documents(stream: &[u8]) -> Vec<Vec<u8>> {
 }
 
 fn object(text: &str) -> Value {
-    yaml::parse(text, &Limits::default()).expect("what is mended is YAML").expect("what is mended is a document").1
+    parse(text, &Limits::default()).expect("what is mended is YAML").expect("what is mended is a document").1
 }
 
 /// The values that are new; everything else must be as it was, and each of them mean what it meant, or what was promised.
 fn annotations_differ(old: &Value, new: &Value, complete_events: bool) -> Vec<String> {
-    let text = |object: &Value, key: &str| {
-        let value = object["metadata"]["annotations"].get(key)?;
-        Some(
-            yaml::Head::of(&json!({"metadata": {"annotations": {key: value}}})).annotations[key]
-                .trim_end_matches('\n')
-                .to_owned(),
-        )
-    };
+    let heads = [old, new].map(Head::of);
+    let text = |head: &Head, key: &str| head.annotations.get(key).map(|value| value.trim_end_matches('\n').to_owned());
     let mut rest = new.clone();
     let mut written = Vec::new();
     for key in [HOOK, HOOK_DELETE_POLICY] {
-        let (before, after) = (text(old, key), text(new, key));
+        let [before, after] = heads.each_ref().map(|head| text(head, key));
         assert_eq!(before.is_some(), after.is_some(), "{key} comes or goes");
         if let (Some(before), Some(after)) = (before, after)
             && before != after
@@ -108,8 +102,8 @@ fn annotations_differ(old: &Value, new: &Value, complete_events: bool) -> Vec<St
         object
     };
     assert_eq!(other_lines(old), other_lines(&rest), "something else is changed");
-    let weigh = |object: &Value| text(object, "helm.sh/hook-weight").as_deref().and_then(weight);
-    assert_eq!(weigh(old), weigh(new));
+    let [before, after] = heads.each_ref().map(|head| text(head, HOOK_WEIGHT).as_deref().and_then(weight));
+    assert_eq!(before, after, "another weight");
     written
 }
 

@@ -8,7 +8,6 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::missing_panics_doc,
-    clippy::panic,
     clippy::string_slice,
     clippy::unwrap_used,
     reason = "a fuzz target fails by panicking"

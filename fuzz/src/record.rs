@@ -13,7 +13,7 @@ use stable_hooks_policy::helm::record::{Limits, Record, decode_config_map, decod
 use stable_hooks_policy::wire::validate;
 
 use crate::answer::Answer;
-use crate::canary::{CANARY, sings};
+use crate::canary::CANARY;
 use crate::choice::Choices;
 use crate::cost::{Most, bounded};
 
@@ -65,9 +65,6 @@ fn payload_of(stored: &Stored, choices: &mut Choices<'_>) -> Vec<u8> {
 
 /// Judges one record, before a cluster in which an earlier one lives.
 pub fn record(input: &[u8]) {
-    if str::from_utf8(input).is_ok_and(sings) {
-        return;
-    }
     let mut choices = Choices::new(input);
     let stored = stored(&mut choices, None);
     let payload = payload_of(&stored, &mut choices);
@@ -133,7 +130,8 @@ fn record_of(choices: &mut Choices<'_>, name: &str, namespace: &str, version: u6
     for _ in 0..choices.up_to(3) {
         let document = document(choices);
         if choices.once_in(2) {
-            manifest += &format!("---\n# Source: shop/templates/{}.yaml\n{document}", choices.byte() % 4);
+            let template = choices.any(&["a", "b", "hook"]);
+            manifest.extend(["---\n# Source: shop/templates/", template, ".yaml\n", &document]);
         } else {
             let events: Vec<_> = choices.events().split(',').map(str::to_owned).collect();
             hooks.push(json!({
@@ -265,10 +263,10 @@ impl Cluster for Living<'_> {
             (_, 0) => Lookup::NotFound,
             (false, 1) => Lookup::Unavailable("the host could not look them up"),
             (true, _) => Lookup::Found(stored(&mut self.rest.borrow_mut(), Some(1)).object),
-            (false, owner) => {
+            (false, kind) => {
                 let hook = json!({"helm.sh/hook": "pre-install"});
                 let owned = json!({"meta.helm.sh/release-name": "orders", "meta.helm.sh/release-namespace": "shop"});
-                let annotations = if owner == 2 { hook } else { owned };
+                let annotations = if kind == 2 { hook } else { owned };
                 Lookup::Found(
                     json!({"metadata": {"name": query.name, "annotations": annotations}, "spec": {"password": CANARY}}),
                 )

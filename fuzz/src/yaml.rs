@@ -3,7 +3,7 @@
 //! The second parser is libyaml, of which go-yaml is a port. Where one of the two refuses a document there is nothing to
 //! compare: what we refuse is counted as unreadable, and what go-yaml refuses Helm does not install.
 
-mod events;
+mod go_yaml;
 mod libyaml;
 mod scalar;
 
@@ -12,7 +12,7 @@ use stable_hooks_policy::yaml::{Head, Limits, head, kind, parse};
 
 use crate::canary::{CANARY, assert_silent, sings};
 use crate::cost::{Most, bounded};
-use libyaml::Document;
+use go_yaml::Document;
 
 /// Small, so that bombs are found out before they cost time.
 const LIMITS: Limits = Limits { depth: 127, copied: 64 << 10, reread: 64 << 10 };
@@ -34,7 +34,11 @@ pub fn yaml(input: &[u8]) {
             return says_nothing(text);
         }
     };
-    if has_breaks_of_yaml_1_1(text) || has_anchor_of_yaml_1_2(text) || has_indicator_of_yaml_1_1(text) {
+    if has_breaks_of_yaml_1_1(text)
+        || has_anchor_of_yaml_1_2(text)
+        || has_indicator_of_yaml_1_1(text)
+        || has_inner_mark(text)
+    {
         return;
     }
     // Helm 4 cuts documents behind the end of a line; a text without one would end a block scalar without it too.
@@ -43,7 +47,7 @@ pub fn yaml(input: &[u8]) {
         return;
     }
     let line_end = if last.is_empty() { "" } else { "\n" };
-    let Some(theirs) = libyaml::read(&[text, line_end].concat()) else { return };
+    let Some(theirs) = go_yaml::read(&[text, line_end].concat()) else { return };
     // What is no mapping is no object, whatever it says: a block scalar outside of everything may or may not be indented.
     if value.is_object() || theirs.value.is_object() {
         assert_eq!(value, theirs.value, "another value in {text:?}");
@@ -70,6 +74,11 @@ fn has_indicator_of_yaml_1_1(text: &str) -> bool {
     let is_found =
         |bytes: &[u8]| matches!(bytes, &[before, b'?' | b':', after] if is_before(before) && is_after(after));
     text.contains(['{', '[']) && text.as_bytes().windows(3).any(is_found)
+}
+
+/// A byte order mark that begins a line further down moves what follows it by a column, to go-yaml; we read over it.
+fn has_inner_mark(text: &str) -> bool {
+    text.strip_prefix('\u{feff}').unwrap_or(text).contains('\u{feff}')
 }
 
 /// What is read of a document's head is what the whole document says.

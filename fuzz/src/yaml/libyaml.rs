@@ -1,170 +1,104 @@
-//! One YAML document as go-yaml builds it of libyaml's events, and as `sigs.k8s.io/yaml` makes JSON of it.
+//! libyaml's events in safe hands.
 
-use std::collections::BTreeMap;
-use std::rc::Rc;
+#![expect(unsafe_code, reason = "libyaml is C, transpiled")]
 
-use serde_json::{Map, Value};
+use std::ffi::CStr;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 
-use super::events::{Event, Parser};
-use super::scalar::{Scalar, resolve};
+use unsafe_libyaml::{
+    YAML_ALIAS_EVENT, YAML_DOCUMENT_START_EVENT, YAML_MAPPING_START_EVENT, YAML_SCALAR_EVENT,
+    YAML_SEQUENCE_START_EVENT, YAML_STREAM_START_EVENT, yaml_event_delete, yaml_event_t, yaml_parser_delete,
+    yaml_parser_initialize, yaml_parser_parse, yaml_parser_set_input_string, yaml_parser_t,
+};
 
-/// More nodes than that, copied by aliases, are a bomb.
-const MOST_NODES: usize = 20_000;
-
-pub(super) struct Document {
-    pub(super) value: Value,
-    /// Its outermost mapping has a key twice, or a merge key.
-    pub(super) repeats_itself: bool,
+pub(super) enum Event {
+    StreamStart,
+    DocumentStart,
+    Alias {
+        anchor: String,
+    },
+    Scalar {
+        anchor: Option<String>,
+        tag: Option<String>,
+        text: String,
+        is_implicit: bool,
+    },
+    SequenceStart {
+        anchor: Option<String>,
+    },
+    MappingStart {
+        anchor: Option<String>,
+    },
+    /// Of a collection, a document or the stream.
+    End,
 }
 
-enum Node {
-    Scalar { text: String, tag: Option<String>, is_implicit: bool },
-    Sequence(Vec<Rc<Node>>),
-    Mapping(Vec<(Rc<Node>, Rc<Node>)>),
+pub(super) struct Parser<'t> {
+    /// In a place of its own: the parser points to itself.
+    parser: Box<MaybeUninit<yaml_parser_t>>,
+    text: PhantomData<&'t str>,
 }
 
-/// The first document, `None` where go-yaml reports an error.
-pub(super) fn read(text: &str) -> Option<Document> {
-    let mut tree = Tree { events: Parser::new(text), anchors: BTreeMap::new(), depth: 0 };
-    let root = loop {
-        match tree.events.next()? {
-            Event::StreamStart => {}
-            Event::DocumentStart => break tree.node()?,
-            _ => return Some(Document { value: Value::Null, repeats_itself: false }),
+impl<'t> Parser<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        let mut parser = Box::new(MaybeUninit::uninit());
+        // SAFETY: the text outlives the parser, which does not move.
+        unsafe {
+            assert!(yaml_parser_initialize(parser.as_mut_ptr()).ok, "no memory for a parser");
+            yaml_parser_set_input_string(parser.as_mut_ptr(), text.as_ptr(), text.len() as u64);
         }
-    };
-    // The end of the document is read too: what follows it is not.
-    tree.events.next()?;
-    let mut left = MOST_NODES;
-    let value = json(&root, &mut left)?;
-    let repeats_itself = matches!(&*root, Node::Mapping(entries) if repeats(entries, &value));
-    Some(Document { value, repeats_itself })
-}
-
-fn repeats(entries: &[(Rc<Node>, Rc<Node>)], value: &Value) -> bool {
-    entries.iter().any(|(key, _)| is_merge(key)) || value.as_object().map(Map::len) != Some(entries.len())
-}
-
-struct Tree<'t> {
-    events: Parser<'t>,
-    /// `None` for what has begun and not ended.
-    anchors: BTreeMap<String, Option<Rc<Node>>>,
-    depth: usize,
-}
-
-impl Tree<'_> {
-    fn node(&mut self) -> Option<Rc<Node>> {
-        let first = self.events.next()?;
-        self.node_of(first)
+        Self { parser, text: PhantomData }
     }
 
-    fn node_of(&mut self, event: Event) -> Option<Rc<Node>> {
-        self.depth += 1;
-        let found = match event {
-            _ if self.depth > 300 => None,
-            Event::Alias { anchor } => self.anchors.get(&anchor).cloned().flatten(),
-            Event::Scalar { anchor, tag, text, is_implicit } => {
-                let node = Rc::new(Node::Scalar { text, tag, is_implicit });
-                self.name(anchor, Some(&node));
-                Some(node)
+    /// `None` after an error.
+    pub(super) fn next(&mut self) -> Option<Event> {
+        let mut event = MaybeUninit::<yaml_event_t>::uninit();
+        // SAFETY: the parser was initialized, and so is the event where parsing succeeds.
+        unsafe {
+            if yaml_parser_parse(self.parser.as_mut_ptr(), event.as_mut_ptr()).fail {
+                return None;
             }
-            Event::SequenceStart { anchor } => {
-                self.name(anchor.clone(), None);
-                let mut items = Vec::new();
-                loop {
-                    match self.events.next()? {
-                        Event::End => break,
-                        event => items.push(self.node_of(event)?),
-                    }
-                }
-                self.close(anchor, Node::Sequence(items))
-            }
-            Event::MappingStart { anchor } => {
-                self.name(anchor.clone(), None);
-                let mut entries = Vec::new();
-                loop {
-                    match self.events.next()? {
-                        Event::End => break,
-                        event => entries.push((self.node_of(event)?, self.node()?)),
-                    }
-                }
-                self.close(anchor, Node::Mapping(entries))
-            }
-            Event::StreamStart | Event::DocumentStart | Event::End => None,
+            let read = read(event.assume_init_ref());
+            yaml_event_delete(event.as_mut_ptr());
+            read
+        }
+    }
+}
+
+impl Drop for Parser<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it was initialized, once.
+        unsafe { yaml_parser_delete(self.parser.as_mut_ptr()) }
+    }
+}
+
+/// # Safety
+///
+/// libyaml made the event.
+unsafe fn read(event: &yaml_event_t) -> Option<Event> {
+    // SAFETY: the type says which part of the union was written; texts end with a zero byte, or are null.
+    unsafe {
+        let text = |text: *mut u8| {
+            (!text.is_null()).then(|| CStr::from_ptr(text.cast()).to_str().ok().map(str::to_owned)).flatten()
         };
-        self.depth -= 1;
-        found
-    }
-
-    fn name(&mut self, anchor: Option<String>, node: Option<&Rc<Node>>) {
-        if let Some(anchor) = anchor {
-            self.anchors.insert(anchor, node.cloned());
-        }
-    }
-
-    /// An anchor that was given away inside of its own collection stays with the later one.
-    fn close(&mut self, anchor: Option<String>, node: Node) -> Option<Rc<Node>> {
-        let node = Rc::new(node);
-        if let Some(named) = anchor.and_then(|anchor| self.anchors.get_mut(&anchor)).filter(|named| named.is_none()) {
-            *named = Some(Rc::clone(&node));
-        }
-        Some(node)
-    }
-}
-
-fn json(node: &Node, left: &mut usize) -> Option<Value> {
-    *left = left.checked_sub(1)?;
-    match node {
-        Node::Scalar { text, tag, is_implicit } => match resolve(text, tag.as_deref(), *is_implicit)? {
-            Scalar::Value(value) => Some(value),
-            Scalar::Float(float) => number(float),
-        },
-        Node::Sequence(items) => items.iter().map(|item| json(item, left)).collect(),
-        Node::Mapping(entries) => {
-            let mut map = Map::new();
-            mapping(entries, &mut map, left)?;
-            Some(Value::Object(map))
-        }
-    }
-}
-
-/// As Go writes a float to JSON and reads it again: a whole one is an integer.
-fn number(float: f64) -> Option<Value> {
-    let text = serde_json::Number::from_f64(float)?;
-    let whole = format!("{float}").parse::<i64>();
-    Some(whole.map_or(Value::Number(text), Value::from))
-}
-
-fn mapping(entries: &[(Rc<Node>, Rc<Node>)], map: &mut Map<String, Value>, left: &mut usize) -> Option<()> {
-    for (key, value) in entries {
-        if is_merge(key) {
-            merge(value, map, left)?;
-            continue;
-        }
-        let Node::Scalar { text, tag, is_implicit } = &**key else { return None };
-        let key = match resolve(text, tag.as_deref(), *is_implicit)? {
-            Scalar::Value(Value::String(key)) => key,
-            Scalar::Value(key @ (Value::Bool(_) | Value::Number(_))) => key.to_string(),
-            Scalar::Value(_) | Scalar::Float(_) => return None,
-        };
-        map.insert(key, json(value, left)?);
-    }
-    Some(())
-}
-
-fn is_merge(key: &Node) -> bool {
-    let Node::Scalar { text, tag, is_implicit } = key else { return false };
-    text == "<<" && (*is_implicit || tag.as_deref() == Some("tag:yaml.org,2002:merge"))
-}
-
-fn merge(value: &Node, map: &mut Map<String, Value>, left: &mut usize) -> Option<()> {
-    *left = left.checked_sub(1)?;
-    match value {
-        Node::Mapping(entries) => mapping(entries, map, left),
-        Node::Sequence(items) => items.iter().rev().try_for_each(|item| match &**item {
-            Node::Mapping(entries) => mapping(entries, map, left),
-            Node::Scalar { .. } | Node::Sequence(_) => None,
-        }),
-        Node::Scalar { .. } => None,
+        Some(match event.type_ {
+            YAML_STREAM_START_EVENT => Event::StreamStart,
+            YAML_DOCUMENT_START_EVENT => Event::DocumentStart,
+            YAML_ALIAS_EVENT => Event::Alias { anchor: text(event.data.alias.anchor)? },
+            YAML_SCALAR_EVENT => {
+                let scalar = event.data.scalar;
+                let value = std::slice::from_raw_parts(scalar.value, usize::try_from(scalar.length).ok()?);
+                Event::Scalar {
+                    anchor: text(scalar.anchor),
+                    tag: text(scalar.tag),
+                    text: String::from_utf8(value.to_vec()).ok()?,
+                    is_implicit: scalar.plain_implicit,
+                }
+            }
+            YAML_SEQUENCE_START_EVENT => Event::SequenceStart { anchor: text(event.data.sequence_start.anchor) },
+            YAML_MAPPING_START_EVENT => Event::MappingStart { anchor: text(event.data.mapping_start.anchor) },
+            _ => Event::End,
+        })
     }
 }

@@ -63,17 +63,10 @@ fn number(text: &str) -> Option<Number> {
 }
 
 /// Without the underscores that separate digits; `None` where one stands elsewhere.
-fn separated(text: &str) -> Option<Cow<'_, str>> {
-    if !text.contains('_') {
-        return Some(Cow::Borrowed(text));
-    }
-    let is_digits = |part: &str, start: bool| {
-        let end = if start { part.bytes().next() } else { part.bytes().next_back() };
-        end.is_some_and(|byte| byte.is_ascii_digit())
-    };
-    let parts: Vec<_> = text.split('_').collect();
-    let is_right = parts.windows(2).all(|pair| matches!(pair, [a, b] if is_digits(a, false) && is_digits(b, true)));
-    is_right.then(|| Cow::Owned(parts.concat()))
+fn separated(text: &str) -> Option<String> {
+    let is_misplaced = |around: &[u8]| matches!(around, [a, b'_', b] if !(a.is_ascii_digit() && b.is_ascii_digit()));
+    let is_wrong = text.ends_with('_') || text.as_bytes().windows(3).any(is_misplaced);
+    (!is_wrong).then(|| text.replace('_', ""))
 }
 
 /// go-yaml takes a sign behind the prefix too.
