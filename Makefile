@@ -84,7 +84,7 @@ policy.wasm: $(SOURCES) | $(WASM_OPT) ## the policy as wasm
 reproducible: ## two builds of policy.wasm, in different folders, have the same bytes
 	policy/reproducible
 
-yardstick.wasm: Cargo.lock tests/yardstick/Cargo.toml tests/yardstick/src/lib.rs | $(WASM_OPT)
+yardstick.wasm: Cargo.toml Cargo.lock policy/wasm-cargo tests/yardstick/Cargo.toml tests/yardstick/src/lib.rs | $(WASM_OPT)
 	policy/wasm-cargo build --profile wasm -p yardstick
 	$(OPTIMIZE) -Oz -o $@ $(BUILT)/yardstick.wasm
 

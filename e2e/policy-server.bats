@@ -112,7 +112,7 @@ load_with() {
     bodies "$folder"
     post_many floor "$folder/$2.json" 10000 "$folder/floor"
     post_many "$1" "$folder/$2.json" 10000 "$folder/policy"
-    [ "$(cut -d" " -f1 "$folder/policy/times" | sort -u)" = 200 ]
+    [ "$(cut -d" " -f1 "$folder"/{floor,policy}/times | sort -u)" = 200 ]
     # policy-server writes audit annotations in any order.
     output=$(find "$folder/policy/answers" -type f -exec jq -cS .response {} + | sort -u)
     [ "$(wc -l <<<"$output")" -eq 1 ]

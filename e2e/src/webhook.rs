@@ -175,7 +175,6 @@ impl Webhook {
         thread::scope(|scope| {
             for _ in 0..connections {
                 scope.spawn(|| {
-                    let _guard = self.cluster.runtime().enter();
                     // Each has a pool of its own, and sends one request after the other.
                     let client = self.client();
                     while let Some(number) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|next| *next < count) {

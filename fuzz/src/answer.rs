@@ -12,6 +12,8 @@ pub(crate) struct Answer {
     pub(crate) accepted: bool,
     pub(crate) code: Option<u64>,
     pub(crate) message: String,
+    /// All that it says, as JSON, without the object.
+    pub(crate) said: String,
     pub(crate) mutated: Option<Value>,
 }
 
@@ -40,6 +42,6 @@ impl Answer {
         assert!(said.len() <= LONGEST_TEXT, "{} bytes are said", said.len());
         assert_silent(&said);
         assert_silent(&message);
-        Self { accepted, code, message, mutated }
+        Self { accepted, code, message, said, mutated }
     }
 }

@@ -1,4 +1,4 @@
-//! A Kubernetes object: its JSON kept whole, and checked views that borrow from it.
+//! A Kubernetes object: its JSON as far as it was read (`wire/payload.rs`), and checked views that borrow from it.
 //!
 //! A field of the wrong type counts as absent; [`Object::malformed`] says which one that was.
 
@@ -66,7 +66,7 @@ impl Object {
         self.kind
     }
 
-    /// The JSON as it came.
+    /// The JSON, as far as it was read.
     pub fn raw(&self) -> &Value {
         &self.raw
     }

@@ -12,6 +12,7 @@ use crate::{Ratio, grouped, table};
 const ROUNDS: usize = 15;
 /// As many as the largest public charts have.
 const TEMPLATES: usize = 400;
+
 /// The ratios to what the `helm` on the PATH takes.
 pub(crate) fn section(program: &str) -> io::Result<String> {
     let folder = tempfile::tempdir()?;
@@ -37,7 +38,7 @@ pub(crate) fn section(program: &str) -> io::Result<String> {
     let (one_by_one, together) = (Ratio::of(ROUNDS, judged, in_turn), Ratio::of(ROUNDS, judged, at_once));
     let version = Ratio::of(ROUNDS, || quiet(program, &["--version"]), || quiet("helm", &["version"]));
     Ok(format!(
-        "## A chart, and the program itself\n\nGoals: 1.05 times two renders, 0.1 times `helm version`.\n\n{}\n{TEMPLATES} \
+        "## A chart, and the program itself\n\nGoals: 1.05 times two renders one after the other, 0.1 times `helm version`.\n\n{}\n{TEMPLATES} \
          templates, {} bytes rendered; `chart` has Helm render install and upgrade at the same time. {ROUNDS} pairs each.\n",
         table(
             ["what", "time"],

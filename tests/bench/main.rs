@@ -37,7 +37,8 @@ Written by `make bench`; the figures of a change are its difference.
 
 - **Fuel** is wasmtime's count of executed wasm instructions: the same on every machine.
 - **Times** are ratios to a baseline that was measured in the same run, in turns with what is compared: the median of the \
-pairs, ± half of the range that holds the middle half of them. No time is a test: the tests hold fuel \
+pairs, ± half of the range that holds the middle half of them. Where ms or MB/s are given, they are those of the machine \
+that wrote this page. No time is a test: the tests hold fuel \
 ([tests/fuel.json](../tests/fuel.json), the bombs and the growth in `tests/it/fuel`), bytes and memory.
 - The **floor** is a guest of the same workspace, built with the same flags ([tests/yardstick](../tests/yardstick)): it only \
 reads the same JSON into a tree, or only inflates the same record. What is below 1 does less than reading everything.

@@ -137,7 +137,7 @@ fn start(guests: &Guests) -> String {
 fn levels() -> String {
     let rows: Vec<_> = env::var("LEVELS").unwrap_or_default().split_whitespace().map(level).collect();
     let header = ["wasm-opt", "bytes", "fuel unselected", "fuel normal", "fuel patched", "fuel denied"];
-    format!("{}\nThe build takes -Oz: the others buy less fuel than they cost bytes.\n", table(header, &rows))
+    format!("{}\nThe build takes -Oz, for the limit on bytes.\n", table(header, &rows))
 }
 
 fn level(name: &str) -> [String; 6] {

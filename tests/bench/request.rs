@@ -17,7 +17,7 @@ pub(crate) fn section(guests: &Guests) -> String {
     let header =
         ["request", "bytes", "fuel", "fuel / floor", "time / floor, fresh", "time / floor, reused", "native / parsing"];
     format!(
-        "## A request\n\nGoals in a fresh instance: unselected at most 1.3 times the floor, with a patch \
+        "## A request\n\nGoals, in fuel and in a fresh instance's time: unselected at most 1.3 times the floor, with a patch \
          at most twice.\n\n{}\n\
          *secret*: one that is no release record. *Fresh*: a new instance for each request, as policy-server makes it; *reused*: the same instance again, as `kwctl \
          bench` does; *native*: the same code without wasm, as in the command line, against reading the payload into a \

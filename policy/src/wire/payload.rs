@@ -1,12 +1,15 @@
 //! Of a payload only what is judged is read into memory; what a patch leaves alone is copied as the text that came.
+//!
+//! Of the rest only the syntax is checked: not how deep it is nested, how large its numbers are, or what half a surrogate
+//! pair is to mean. The API server and Kubewarden have parsed all of it before.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use json_patch::Patch;
+use json_patch::{Patch, PatchOperation};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use Keep::{All, Fields};
 
@@ -60,25 +63,42 @@ pub(super) fn read(payload: &[u8]) -> Result<Value, serde_json::Error> {
 /// The request's object with the patch applied, which changes annotations only.
 pub(super) fn mutated(payload: &[u8], patch: &Patch) -> Result<Box<RawValue>, serde_json::Error> {
     let mut object = At(&["request", "object"]).deserialize(&mut serde_json::Deserializer::from_slice(payload))?;
-    let mut metadata: Texts<'_> = object.get("metadata").map_or(Ok(Texts::new()), |text| read_text(text))?;
-    let annotations: Value = metadata.get("annotations").map_or(Ok(Value::Null), |text| read_text(text))?;
-    let mut tree = json!({"metadata": {"annotations": annotations}});
-    json_patch::patch(&mut tree, patch).map_err(Error::custom)?;
-    let annotations = to_raw_value(tree.pointer("/metadata/annotations").unwrap_or(&Value::Null))?;
+    let mut metadata = fields_of(&object, "metadata")?;
+    let mut annotations = fields_of(&metadata, "annotations")?;
+    let changes = patch.iter().map(change).collect::<Result<Vec<_>, _>>()?;
+    for (key, value) in &changes {
+        match value {
+            Some(value) => annotations.insert(key.clone(), value),
+            None => annotations.remove(key),
+        };
+    }
+    let annotations = to_raw_value(&annotations)?;
     metadata.insert("annotations".to_owned(), &annotations);
     let metadata = to_raw_value(&metadata)?;
     object.insert("metadata".to_owned(), &metadata);
     to_raw_value(&object)
 }
 
+/// An annotation's key and its new value, or that it goes.
+fn change(operation: &PatchOperation) -> Result<(String, Option<Box<RawValue>>), serde_json::Error> {
+    let value = match operation {
+        PatchOperation::Add(add) => Some(to_raw_value(&add.value)?),
+        PatchOperation::Remove(_) => None,
+        _ => return Err(Error::custom("annotations are only added and removed")),
+    };
+    let key = operation.path().last().ok_or_else(|| Error::custom("a path to an annotation"))?;
+    Ok((key.decoded().into_owned(), value))
+}
+
 /// The fields of an object, each as the text that came.
 type Texts<'a> = BTreeMap<String, &'a RawValue>;
 
-fn read_text<'a, T: Deserialize<'a>>(text: &'a RawValue) -> Result<T, serde_json::Error> {
+fn fields_of<'a>(object: &Texts<'a>, field: &str) -> Result<Texts<'a>, serde_json::Error> {
+    let text = object.get(field).ok_or_else(|| Error::custom("what is patched was judged"))?;
     serde_json::from_slice(text.get().as_bytes())
 }
 
-/// The object at the end of a path; of fields with the same name the last counts, as in a tree.
+/// The object at the end of a path. Of fields with the same name the last counts; all of them must be objects.
 #[derive(Clone, Copy)]
 struct At(&'static [&'static str]);
 
@@ -241,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_refused_where_nobody_looks_too() {
+    fn broken_syntax_is_refused_where_nobody_looks_too() {
         for payload in ["", "{", "{}{}", "{\"request\": {\"options\": tru}}", "{\"request\": [1, }"] {
             assert!(read(payload.as_bytes()).is_err(), "{payload}");
         }
@@ -256,10 +276,8 @@ mod tests {
     #[test]
     fn what_a_patch_leaves_alone_stays_as_it_was_written() {
         let add = json!([{"op": "add", "path": "/metadata/annotations/b~1c", "value": "2"}]);
-        let object =
-            r#"{"spec": {"b": 1.10, "a": 1e400, "a": "\u0061"}, "metadata": {"annotations": {"x": "1"}, "z":  [ ]}}"#;
-        let expected =
-            r#"{"metadata":{"annotations":{"b/c":"2","x":"1"},"z":[ ]},"spec":{"b": 1.10, "a": 1e400, "a": "\u0061"}}"#;
+        let object = r#"{"spec": {"b": 1.10, "a": 1e400, "a": "\u0061"}, "metadata": {"annotations": {"x": 31.245270191439438}, "z":  [ ]}}"#;
+        let expected = r#"{"metadata":{"annotations":{"b/c":"2","x":31.245270191439438},"z":[ ]},"spec":{"b": 1.10, "a": 1e400, "a": "\u0061"}}"#;
         assert_eq!(patched(object, add.clone()).unwrap(), expected);
         for hopeless in ["7", "{}", "{\"metadata\": 7}", "{\"metadata\": {\"annotations\": 7}}"] {
             assert_eq!(patched(hopeless, add.clone()), None, "{hopeless}");

@@ -49,7 +49,7 @@ pub(crate) fn naming(documents: usize, names: usize) -> Packed {
     let files: Vec<_> = (0..components / 50).map(|number| dashboard(number, &mut random)).collect();
     let mut job = JOB.to_owned() + if names > 0 { "          envFrom:\n" } else { "" };
     for number in 0..names {
-        let _ = writeln!(job, "            - secretRef: {{name: shop-{number}, optional: true}}");
+        let _ = writeln!(job, "            - secretRef: {{name: shop-{number}}}");
     }
     let record = json!({
         "name": "shop", "namespace": "shop", "version": 2, "apply_method": "ssa",
