@@ -305,6 +305,7 @@ mod tests {
     #[test]
     fn aliases_and_merges_are_resolved() {
         assert_eq!(value("a: &a {k: v}\nb: {k: w, <<: *a}\n"), json!({"a": {"k": "v"}, "b": {"k": "v"}}));
+        assert_eq!(value("a: 1\n! <<: {b: 2}\n! '<<': {c: 3}\n"), json!({"a": 1, "b": 2, "c": 3}));
         assert_eq!(value("a: 1\na: 2\n1: yes\n"), json!({"a": 2, "1": true}));
     }
 

@@ -7,9 +7,9 @@ use serde_json::{Number, Value};
 
 const MISFIT: &str = "a value that does not fit its tag";
 
-/// Whether a key is the merge key `<<`.
+/// Whether a key is the merge key `<<`; go-yaml takes it for one behind a bare `!` too.
 pub(super) fn is_merge(text: &str, plain: bool, tag: Option<&Tag>) -> bool {
-    text == "<<" && tag.map_or(plain, |tag| yaml_type(tag).as_deref() == Some("merge"))
+    text == "<<" && tag.map_or(plain, |tag| tag.original() == "!" || yaml_type(tag).as_deref() == Some("merge"))
 }
 
 pub(super) fn resolve(text: Cow<'_, str>, plain: bool, tag: Option<&Tag>) -> Result<Value, &'static str> {
