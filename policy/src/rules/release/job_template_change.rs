@@ -130,13 +130,13 @@ fn describe(job: &ResourceDocument<'_>, field: &str, before: &str) -> Problem {
     Problem::new(
         FieldPath::spec("template"),
         format!(
-            "is a plain Job whose pod template differs from {before} (first in spec.template{field}; template {}). A \
+            "is a plain Job whose pod template differs from {before} (first in spec.template{field}; {}). A \
              Job's pod template cannot be changed: Helm would update what comes before it, then fail.",
             job.template
         ),
         format!(
             "In {}, give the Job a new name in each release (with the revision or the image tag in it).",
-            job.template
+            job.template.place()
         ),
     )
     .about(job.key.object_ref())
