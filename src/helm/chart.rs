@@ -150,9 +150,10 @@ fn slashed(path: &Path) -> Vec<u8> {
 /// The file, or a folder that it lies in.
 fn is_ignored(rules: &Rules, path: &str) -> bool {
     let folders = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
-    folders.map(|folder| (folder, true)).chain([(path, false)]).any(|(path, is_folder)| {
-        rules.ignore(path.as_bytes(), is_folder)
-    })
+    folders
+        .map(|folder| (folder, true))
+        .chain([(path, false)])
+        .any(|(path, is_folder)| rules.ignore(path.as_bytes(), is_folder))
 }
 
 /// Helm renders the deepest template first, and all templates share one `.Release`: what this one sets they all read.
@@ -371,7 +372,8 @@ mod tests {
         let long = format!("./templates/{}.yaml", "long".repeat(40));
         let names = ["./Chart.yaml", "./templates/a.yaml", "chart\\templates\\b.yaml", "../Chart.yaml", &long];
         let packed = |names: &[&str]| {
-            let files: Vec<_> = names.iter().map(|name| Pack::new(name.as_bytes().to_vec(), b"name: {{ now }}".to_vec())).collect();
+            let files: Vec<_> =
+                names.iter().map(|name| Pack::new(name.as_bytes().to_vec(), b"name: {{ now }}".to_vec())).collect();
             pack(&files).unwrap()
         };
         let folder = tempfile::tempdir().unwrap();

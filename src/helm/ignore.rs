@@ -49,7 +49,10 @@ enum Token {
     /// One character, but not `/`.
     One,
     /// One character between any of these; `/` too.
-    Class { is_negated: bool, ranges: Vec<(char, char)> },
+    Class {
+        is_negated: bool,
+        ranges: Vec<(char, char)>,
+    },
     /// Any bytes, but not `/`.
     Many,
 }
@@ -254,9 +257,13 @@ mod tests {
 
     #[test]
     fn dotfiles_among_the_templates_are_ignored_without_a_rule() {
-        for (path, wanted) in
-            [("templates/.a", true), ("templates/.a/", true), (".a", false), ("templates/a/.b", false), ("templates/.", false)]
-        {
+        for (path, wanted) in [
+            ("templates/.a", true),
+            ("templates/.a/", true),
+            (".a", false),
+            ("templates/a/.b", false),
+            ("templates/.", false),
+        ] {
             assert_eq!(ignores("", path), wanted, "{path}");
         }
     }
