@@ -6,7 +6,6 @@ use crate::object::Kind;
 use crate::pod_template::Old;
 use crate::release::{Live, Operation, Release, ResourceDocument};
 use crate::rules::{Level, RuleLevel};
-use crate::shown::Shown;
 
 declare_rule! {
     /// ## What it does
