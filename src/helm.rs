@@ -2,6 +2,7 @@
 
 pub mod chart;
 pub mod folder;
+pub mod ignore;
 pub mod line;
 pub mod said;
 pub mod values;
