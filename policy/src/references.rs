@@ -148,9 +148,12 @@ pub fn possible_services(object: &Value) -> BTreeSet<String> {
 /// Each host that a container names, in lower case, with its field: in its command line without the program that it
 /// starts, and in the values of its variables.
 fn for_each_host(object: &Value, mut found: impl FnMut(&str, &str)) {
-    let mut found = |path: &str, host: &str| match host.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        true => found(path, &host.to_ascii_lowercase()),
-        false => found(path, host),
+    let mut found = |path: &str, host: &str| {
+        if host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            found(path, &host.to_ascii_lowercase());
+        } else {
+            found(path, host);
+        }
     };
     let Some((at, pod)) = pod(object) else { return };
     for (path, container) in containers(at, pod) {
@@ -166,7 +169,9 @@ fn for_each_host(object: &Value, mut found: impl FnMut(&str, &str)) {
             let Some(value) = text(variable, "value") else { continue };
             let says_host = text(variable, "name").is_some_and(hosts::says_host);
             let path = format!("{path}.value");
-            hosts::hosts([value].into_iter(), says_host).for_each(|(_, host)| found(&path, host));
+            for (_, host) in hosts::hosts([value].into_iter(), says_host) {
+                found(&path, host);
+            }
         }
     }
 }

@@ -28,7 +28,7 @@ enum Why {
     Reference { kind: RefKind, namespace: String, field: String },
     /// A text of the hook has a word that may be a host.
     Text { field: String },
-    /// A value of a `ConfigMap` or a Secret has one, which `field` names.
+    /// A value of a ConfigMap or a Secret has one, which `field` names.
     Value { kind: RefKind, source: String, key: String, field: String },
 }
 
@@ -180,7 +180,7 @@ fn needs_of(stream: &Stream<'_>, sources: &mut Sources, hook: &Entry<'_>) -> Vec
     needs
 }
 
-/// The names of the stream's objects that `ConfigMap`s and Secrets hold: each is read once, however many hooks use it.
+/// The names of the stream's objects that ConfigMaps and Secrets hold: each is read once, however many hooks use it.
 #[derive(Default)]
 struct Sources(BTreeMap<usize, BTreeMap<String, String>>);
 
@@ -206,7 +206,7 @@ impl Sources {
     }
 }
 
-/// The values of a `ConfigMap` or a Secret, each with its field.
+/// The values of a ConfigMap or a Secret, each with its field.
 fn for_each_value(object: &Value, kind: RefKind, mut found: impl FnMut(&str, &str)) {
     let fields = match kind {
         RefKind::Secret => [("data", true), ("stringData", false)],

@@ -262,10 +262,12 @@ fn selection(head: &Head, object: Value, settings: &Settings) -> Option<Selectio
     let identity = classify(&object);
     let is_test = matches!(&identity, Identity::Hook(hook) if hook.is_test_or_delete_only());
     let is_barred = is_test || object.has_controller() || object.label(MIGRATION_LABEL) == Some("false");
-    Some(match selects(settings, &object, &identity) {
-        true => Selection::Selected,
-        false if is_barred => Selection::Never,
-        false => Selection::Possible,
+    Some(if selects(settings, &object, &identity) {
+        Selection::Selected
+    } else if is_barred {
+        Selection::Never
+    } else {
+        Selection::Possible
     })
 }
 

@@ -187,7 +187,7 @@ fn is_port(text: &str) -> bool {
 }
 
 /// What a Service must be called, and where it must be, to answer to a host: `name.namespace.svc` and its short forms,
-/// or the same behind a pod of a StatefulSet. Where no namespace is said it is the pod's own.
+/// or the same behind the name of a pod such as `db-0`. Where it says no namespace it means its own.
 pub(super) fn services(host: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
     let mut labels = host.splitn(5, '.');
     let [first, second, third, fourth] = std::array::from_fn(|_| labels.next());
