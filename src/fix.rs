@@ -57,7 +57,7 @@ pub struct Options<'a> {
 
 /// Mends a stream; it cannot fail, because what cannot be mended stays.
 pub fn fix(text: &[u8], options: Options<'_>) -> Fixed {
-    let stream = Stream::read(text);
+    let stream = Stream::read(text, options.settings);
     let Plan { edits, mut remarks } = plan::plan(&stream, options);
     remarks.extend(stream.unreadable());
     let mut mended = Vec::with_capacity(text.len());

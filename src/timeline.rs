@@ -24,7 +24,7 @@ use std::fmt;
 
 use serde::Serialize;
 use stable_hooks_policy::Operation;
-use stable_hooks_policy::finding::needs;
+use stable_hooks_policy::finding::{names, needs};
 use stable_hooks_policy::shown::Shown;
 
 use crate::report::{Finding, Level, ObjectRef};
@@ -193,7 +193,9 @@ impl Side {
 
     fn mark(&mut self, number: usize, finding: &Finding) {
         for need in &mut self.needs {
-            need.late |= need.hook == finding.object && finding.message.starts_with(&needs(&need.object, &need.field));
+            let starts = [needs(&need.object, &need.field), names(&need.object, &need.field)];
+            let is_meant = || starts.iter().any(|start| finding.message.starts_with(start));
+            need.late |= need.hook == finding.object && is_meant();
         }
         let is_deleted_after = |stage| matches!(stage, Stage::PreHooksDeleted | Stage::PostHooksDeleted);
         let takes_logs = finding.rule == "hook-log-retention"
@@ -252,7 +254,9 @@ impl Need {
 
     /// In words, for whoever sees no line.
     pub(crate) fn text(&self, timeline: &Timeline) -> String {
-        let late = if self.late { ", which comes too late" } else { "" };
-        format!("needs {}{late}", self.object_text(timeline))
+        // Whether a hook connects to the Service that it names, only its program knows.
+        let (verb, when) = if self.object.kind == "Service" { ("names", "only later") } else { ("needs", "too late") };
+        let late = if self.late { format!(", which comes {when}") } else { String::new() };
+        format!("{verb} {}{late}", self.object_text(timeline))
     }
 }

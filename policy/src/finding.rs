@@ -61,6 +61,11 @@ pub fn needs(needed: &impl fmt::Display, field: &str) -> String {
     format!("needs {needed} ({field})")
 }
 
+/// The same for what its object names, and may not need.
+pub fn names(named: &impl fmt::Display, field: &str) -> String {
+    format!("names {named} ({field})")
+}
+
 const ANNOTATIONS: &Pointer = Pointer::from_static("/metadata/annotations");
 
 /// A JSON pointer (RFC 6901) into the object.

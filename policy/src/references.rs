@@ -1,11 +1,13 @@
 //! What a Pod or the pods of a Job need, from its JSON as it came. What has the wrong type is passed over.
 
-use std::collections::BTreeSet;
+mod hosts;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 /// What Kubernetes makes for every namespace.
-const DEFAULT_SERVICE_ACCOUNT: &str = "default";
+pub const DEFAULT_SERVICE_ACCOUNT: &str = "default";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RefKind {
@@ -53,8 +55,23 @@ pub fn references(object: &Value) -> Vec<Reference<'_>> {
         found.push(Reference { kind: RefKind::ServiceAccount, namespace: None, name, field });
     }
     for (path, secret) in items(pod, at, "imagePullSecrets") {
-        found.extend(reference(RefKind::Secret, secret, "name", path));
+        let reference = text(secret, "name").map(|name| Reference::here(RefKind::Secret, name, path));
+        found.extend(reference.filter(|_| !is_optional(secret)));
     }
+    found.extend(sources(at, pod).into_iter().filter(|(_, is_optional)| !is_optional).map(|(reference, _)| reference));
+    found
+}
+
+/// The Secrets and ConfigMaps that containers get values from, those too that may be missing.
+pub fn value_sources(object: &Value) -> Vec<Reference<'_>> {
+    let found = pod(object).map(|(at, pod)| sources(at, pod)).unwrap_or_default();
+    let found = found.into_iter().map(|(reference, _)| reference);
+    found.filter(|reference| matches!(reference.kind, RefKind::Secret | RefKind::ConfigMap)).collect()
+}
+
+/// What variables and volumes name, and whether a pod starts without it.
+fn sources<'a>(at: &str, pod: &'a Value) -> Vec<(Reference<'a>, bool)> {
+    let mut found = Vec::new();
     for (path, container) in containers(at, pod) {
         for (path, variable) in items(container, &path, "env") {
             let Some(source) = variable.get("valueFrom") else {
@@ -84,42 +101,90 @@ pub fn references(object: &Value) -> Vec<Reference<'_>> {
     found
 }
 
-/// Which of these services, each a namespace and a name, the containers name as a whole host.
-pub fn named_services<'a>(object: &Value, namespace: &str, services: &'a [(String, String)]) -> Vec<Reference<'a>> {
-    let mut found = Vec::new();
-    for (field, text) in texts(object) {
-        for (namespace, name) in hosts(text).filter_map(|host| service(host, namespace, services)) {
-            let reference =
-                Reference { kind: RefKind::Service, namespace: Some(namespace), name, field: field.clone() };
-            if !found.contains(&reference) {
-                found.push(reference);
+/// Services to look hosts up in: by name the namespaces that have one.
+#[derive(Debug, Default)]
+pub struct Services<'a>(BTreeMap<&'a str, BTreeSet<&'a str>>);
+
+impl<'a> FromIterator<(&'a str, &'a str)> for Services<'a> {
+    /// Of namespaces and names.
+    fn from_iter<I: IntoIterator<Item = (&'a str, &'a str)>>(services: I) -> Self {
+        let mut found = Self::default();
+        for (namespace, name) in services {
+            found.0.entry(name).or_default().insert(namespace);
+        }
+        found
+    }
+}
+
+impl<'a> Services<'a> {
+    fn get(&self, namespace: &str, name: &str) -> Option<(&'a str, &'a str)> {
+        let (name, namespaces) = self.0.get_key_value(name)?;
+        Some((namespaces.get(namespace)?, name))
+    }
+}
+
+/// Which of these Services the containers name as a host.
+pub fn named_services<'a>(object: &Value, namespace: &str, services: &Services<'a>) -> Vec<Reference<'a>> {
+    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+    for_each_host(object, |path, host| {
+        for (name, other) in hosts::services(host) {
+            let Some((namespace, name)) = services.get(other.unwrap_or(namespace), name) else { continue };
+            let field = path.to_owned();
+            if seen.insert((field.clone(), namespace, name)) {
+                found.push(Reference { kind: RefKind::Service, namespace: Some(namespace), name, field });
             }
         }
-    }
+    });
     found
 }
 
 /// What a Service would have to be called so that the containers name it.
 pub fn possible_services(object: &Value) -> BTreeSet<String> {
-    let first_label = |host: &str| host.split('.').next().unwrap_or_default().to_ascii_lowercase();
-    texts(object).iter().flat_map(|(_, text)| hosts(text)).map(first_label).collect()
+    let mut found = BTreeSet::new();
+    for_each_host(object, |_, host| found.extend(hosts::services(host).map(|(name, _)| name.to_owned())));
+    found
 }
 
-/// Where containers say what they connect to: the values of variables, arguments, and commands without the program
-/// that they start, each with its path.
-fn texts(object: &Value) -> Vec<(String, &str)> {
-    let mut found = Vec::new();
-    let Some((at, pod)) = pod(object) else {
-        return found;
+/// Each host that a container names, in lower case, with its field: in its command line without the program that it
+/// starts, and in the values of its variables.
+fn for_each_host(object: &Value, mut found: impl FnMut(&str, &str)) {
+    let mut found = |path: &str, host: &str| {
+        if host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            found(path, &host.to_ascii_lowercase());
+        } else {
+            found(path, host);
+        }
     };
+    let Some((at, pod)) = pod(object) else { return };
     for (path, container) in containers(at, pod) {
         let command = items(container, &path, "command").skip(1);
         let words = command.chain(items(container, &path, "args"));
+        let words: Vec<_> = words.filter_map(|(path, word)| Some((path, word.as_str()?))).collect();
+        for (place, host) in hosts::hosts(words.iter().map(|(_, word)| *word), false) {
+            if let Some((path, _)) = words.get(place) {
+                found(path, host);
+            }
+        }
+        for (path, variable) in items(container, &path, "env") {
+            let Some(value) = text(variable, "value") else { continue };
+            let says_host = text(variable, "name").is_some_and(hosts::says_host);
+            let path = format!("{path}.value");
+            for (_, host) in hosts::hosts([value].into_iter(), says_host) {
+                found(&path, host);
+            }
+        }
+    }
+}
+
+/// All that containers are started with: commands, arguments and the values of variables, each with its field.
+pub fn texts(object: &Value) -> impl Iterator<Item = (String, &str)> {
+    let containers = pod(object).into_iter().flat_map(|(at, pod)| containers(at, pod));
+    containers.flat_map(|(path, container)| {
+        let words = items(container, &path, "command").chain(items(container, &path, "args"));
         let variables = items(container, &path, "env");
         let values = variables.filter_map(|(path, variable)| Some((format!("{path}.value"), variable.get("value")?)));
-        found.extend(words.chain(values).filter_map(|(path, text)| Some((path, text.as_str()?))));
-    }
-    found
+        words.chain(values).filter_map(|(path, text)| Some((path, text.as_str()?)))
+    })
 }
 
 /// The ServiceAccount that the pods of a workload run as: of a Pod, of what has a pod template, or of a CronJob.
@@ -147,57 +212,38 @@ fn text<'a>(holder: &'a Value, field: &str) -> Option<&'a str> {
 }
 
 /// The items of a list, each with its path.
-fn items<'a>(holder: &'a Value, path: &str, field: &str) -> impl Iterator<Item = (String, &'a Value)> {
+fn items<'a>(holder: &'a Value, path: &str, field: &str) -> impl Iterator<Item = (String, &'a Value)> + use<'a> {
     let items = holder.get(field).and_then(Value::as_array).into_iter().flatten();
     let path = format!("{path}.{field}");
     items.enumerate().map(move |(index, item)| (format!("{path}[{index}]"), item))
 }
 
-fn containers<'a>(at: &'a str, pod: &'a Value) -> impl Iterator<Item = (String, &'a Value)> {
+fn containers<'a>(at: &str, pod: &'a Value) -> impl Iterator<Item = (String, &'a Value)> {
     ["initContainers", "containers"].into_iter().flat_map(move |field| items(pod, at, field))
 }
 
-/// The reference in a field of `holder`.
-fn held<'a>(holder: &'a Value, path: &str, field: &str, kind: RefKind, name: &str) -> Option<Reference<'a>> {
-    reference(kind, holder.get(field)?, name, format!("{path}.{field}"))
+/// The reference in a field of `holder`, and whether a pod starts without it.
+fn held<'a>(holder: &'a Value, path: &str, field: &str, kind: RefKind, name: &str) -> Option<(Reference<'a>, bool)> {
+    let source = holder.get(field)?;
+    Some((Reference::here(kind, text(source, name)?, format!("{path}.{field}")), is_optional(source)))
 }
 
-/// A pod starts without what is optional.
-fn reference<'a>(kind: RefKind, source: &'a Value, name: &str, field: String) -> Option<Reference<'a>> {
-    let optional = source.get("optional").and_then(Value::as_bool) == Some(true);
-    let name = text(source, name).filter(|_| !optional)?;
-    Some(Reference { kind, namespace: None, name, field })
+fn is_optional(source: &Value) -> bool {
+    source.get("optional").and_then(Value::as_bool) == Some(true)
 }
 
-/// What could be host names in a value: the hosts of URLs, and words before a port or a path.
-fn hosts(text: &str) -> impl Iterator<Item = &str> {
-    let ends_word = |character: char| character.is_whitespace() || "\"'`,;=|&<>(){}[]$".contains(character);
-    text.split(ends_word).filter_map(|word| {
-        let address = word.split_once("://").map_or(word, |(_, address)| address);
-        let authority = address.split(['/', '?', '#']).next()?;
-        let host = authority.rsplit('@').next()?.split(':').next()?;
-        Some(host.strip_suffix('.').unwrap_or(host)).filter(|host| !host.is_empty())
-    })
-}
-
-/// `name`, `name.namespace`, `name.namespace.svc` or that with the cluster's domain.
-fn service<'a>(host: &str, namespace: &str, services: &'a [(String, String)]) -> Option<(&'a str, &'a str)> {
-    let host = host.to_ascii_lowercase();
-    let mut labels = host.splitn(4, '.');
-    let name = labels.next()?;
-    let namespace = labels.next().unwrap_or(namespace);
-    if labels.next().is_some_and(|label| label != "svc") {
-        return None;
+impl<'a> Reference<'a> {
+    /// To an object in the pod's own namespace.
+    fn here(kind: RefKind, name: &'a str, field: String) -> Self {
+        Self { kind, namespace: None, name, field }
     }
-    let (namespace, name) = services.iter().find(|service| service.0 == namespace && service.1 == name)?;
-    Some((namespace, name))
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{RefKind, Reference, named_services, possible_services, references};
+    use super::{RefKind, Reference, Services, named_services, possible_services, references, texts, value_sources};
     use crate::testing::test;
 
     fn job(pod: Value) -> Value {
@@ -265,14 +311,23 @@ mod tests {
             ],
         }));
         assert_eq!(references(&job), []);
+        assert_eq!(
+            outline(value_sources(&job)),
+            [
+                "Secret a containers[0].env[0].valueFrom.secretKeyRef",
+                "ConfigMap b containers[0].envFrom[0].configMapRef",
+                "Secret c volumes[0].secret",
+                "Secret d volumes[1].projected.sources[0].secret",
+            ]
+        );
     }
 
     #[test]
     fn a_pod_is_its_own_pod() {
         let pod = json!({"kind": "Pod", "spec": {
-            "serviceAccountName": "sa", "containers": [{"envFrom": [{"secretRef": {"name": "a"}}], "args": ["db"]}],
+            "serviceAccountName": "sa", "containers": [{"envFrom": [{"secretRef": {"name": "a"}}], "args": ["db:1"]}],
         }});
-        let services = [("shop".to_owned(), "db".to_owned())];
+        let services = Services::from_iter([("shop", "db")]);
         let found = references(&pod).into_iter().chain(named_services(&pod, "shop", &services));
         let fields: Vec<_> = found.map(|found| found.field).collect();
         assert_eq!(
@@ -293,41 +348,42 @@ mod tests {
             json!({"containers": [5, {"env": {}}, {"env": [[], {"valueFrom": 1}], "args": 1}], "volumes": [null]});
         for object in [json!(null), json!([]), json!({"spec": {"template": []}}), job(json!("x")), job(odd)] {
             assert_eq!(references(&object), []);
-            assert_eq!(named_services(&object, "shop", &[]), []);
+            assert_eq!(named_services(&object, "shop", &Services::default()), []);
         }
     }
 
-    fn names_db(value: &str) -> bool {
-        let services = [("shop".to_owned(), "db".to_owned())];
-        let job = job(json!({"containers": [{"env": [{"value": value}]}]}));
+    fn names_db(name: &str, value: &str) -> bool {
+        let services = Services::from_iter([("shop", "db")]);
+        let job = job(json!({"containers": [{"env": [{"name": name, "value": value}]}]}));
         let is_named = !named_services(&job, "shop", &services).is_empty();
         assert!(!is_named || possible_services(&job).contains("db"), "{value}");
         is_named
     }
 
     #[test]
-    fn a_service_is_a_whole_host_name() {
+    fn a_service_is_named_where_it_is_a_host() {
         for value in [
-            "db",
-            "DB",
             "db:5432",
+            "DB:5432",
             "db.shop",
             "db.shop.svc",
             "db.shop.svc.cluster.local.",
+            "db-0.db",
+            "db-0.db.shop.svc.cluster.local:5432",
             "postgres://u:p@db/x?sslmode=off",
             "jdbc:postgresql://db.shop:5432/x",
             "host=db port=5432",
             "--host=db",
             "until nc -z db 5432; do sleep 1; done",
             "a:1,db:2",
-            "redis://[db]",
         ] {
-            assert!(names_db(value), "{value}");
+            assert!(names_db("X", value), "{value}");
         }
         for value in [
             "",
+            "db",
             "db-replica",
-            "my-db",
+            "my-db:1",
             "db.other",
             "db.shop.example.com",
             "www.db",
@@ -336,18 +392,28 @@ mod tests {
             "postgres://db:db@elsewhere/db",
             "/var/lib/db",
             "a.db.shop",
+            "--database=db",
         ] {
-            assert!(!names_db(value), "{value}");
+            assert!(!names_db("X", value), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_bare_word_is_what_its_variable_says() {
+        for name in ["DB_HOST", "PGHOST", "KAFKA_BROKERS", "API_URL", "redisAddress"] {
+            assert!(names_db(name, "db"), "{name}");
+        }
+        for name in ["DB_NAME", "OTEL_SERVICE_NAME", "DATABASE", "DB_SERVER_USER"] {
+            assert!(!names_db(name, "db"), "{name}");
         }
     }
 
     #[test]
     fn commands_arguments_and_other_namespaces_are_looked_through() {
-        let pair = |namespace: &str, name: &str| (namespace.to_owned(), name.to_owned());
-        let services = [pair("shop", "db"), pair("data", "db"), pair("data", "queue")];
+        let services = Services::from_iter([("shop", "db"), ("data", "db"), ("data", "queue")]);
         let job = job(json!({
-            "initContainers": [{"command": ["db", "wait", "db db"], "args": ["db.data", "queue"]}],
-            "containers": [{"env": [{"name": "db"}, {"value": "queue.data.svc:1,db"}]}],
+            "initContainers": [{"command": ["db:1", "wait", "db:1 db:2"], "args": ["db.data", "--host", "queue"]}],
+            "containers": [{"env": [{"name": "db"}, {"value": "queue.data.svc:1,db:1"}]}],
         }));
         let found = named_services(&job, "shop", &services);
         assert!(found.iter().all(|found| found.kind == RefKind::Service));
@@ -364,5 +430,14 @@ mod tests {
                 "Service db containers[0].env[1].value",
             ]
         );
+    }
+
+    #[test]
+    fn all_texts_of_containers_have_a_field() {
+        let job = job(json!({"containers": [{"command": ["a"], "args": ["b", 5], "env": [{"value": "c"}, {}]}]}));
+        let found: Vec<_> = texts(&job).collect();
+        let fields = ["command[0]", "args[0]", "env[0].value"];
+        let expected = fields.map(|field| format!("spec.template.spec.containers[0].{field}"));
+        assert_eq!(found, expected.into_iter().zip(["a", "b", "c"]).collect::<Vec<_>>());
     }
 }

@@ -42,15 +42,29 @@ impl Default for Limits {
 
 /// Reads a text of at most one document, and says in which line that starts.
 pub fn parse(text: &str, limits: &Limits) -> Result<Option<(usize, Value)>, YamlError> {
-    read(text, limits, |_| false)
+    read(text, limits, Extent::Whole)
 }
 
-/// Reads until `enough` says so.
-fn read(text: &str, limits: &Limits, enough: fn(&Builder) -> bool) -> Result<Option<(usize, Value)>, YamlError> {
+/// Reads as [`parse`] does and finds the same defects, and keeps of an object only what its [`Head`] is made of.
+pub fn skim(text: &str, limits: &Limits) -> Result<Option<(usize, Value)>, YamlError> {
+    read(text, limits, Extent::Skimmed)
+}
+
+/// How much of a document is read.
+#[derive(Clone, Copy)]
+enum Extent {
+    Whole,
+    /// All of it, and not all is kept.
+    Skimmed,
+    /// Until this says that it is enough.
+    Until(fn(&Builder) -> bool),
+}
+
+fn read(text: &str, limits: &Limits, extent: Extent) -> Result<Option<(usize, Value)>, YamlError> {
     let mut text = Cow::Borrowed(text);
     let mut reread = 0;
     loop {
-        match build(&text, limits, enough) {
+        match build(&text, limits, extent) {
             Ok(found) => return Ok(found),
             Err(Failure::Node(error)) => return Err(error),
             Err(Failure::Syntax(error)) => match indent(&text, &error) {
@@ -74,8 +88,8 @@ fn indent(text: &str, error: &ScanError) -> Option<String> {
     Some([before, INDENT, after].concat())
 }
 
-fn build(text: &str, limits: &Limits, enough: fn(&Builder) -> bool) -> Result<Option<(usize, Value)>, Failure> {
-    let mut builder = Builder::new(limits);
+fn build(text: &str, limits: &Limits, extent: Extent) -> Result<Option<(usize, Value)>, Failure> {
+    let mut builder = Builder::new(limits, matches!(extent, Extent::Skimmed));
     let mut start = 1;
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(Failure::Syntax)?;
@@ -88,7 +102,7 @@ fn build(text: &str, limits: &Limits, enough: fn(&Builder) -> bool) -> Result<Op
             start = line;
         }
         builder.event(event).map_err(|defect| fail(Problem::Malformed(defect.into())))?;
-        if enough(&builder) {
+        if matches!(extent, Extent::Until(enough) if enough(&builder)) {
             builder.close();
             break;
         }
@@ -107,11 +121,20 @@ enum Failure {
 struct Builder {
     limits: Limits,
     document: Option<Value>,
-    /// The collections that have begun and not ended, each with its anchor.
-    open: Vec<(Collection, usize)>,
+    /// The collections that have begun and not ended.
+    open: Vec<Open>,
     /// By the parser's number of the anchor; 0 is none.
     anchors: BTreeMap<usize, Anchored>,
     copied: usize,
+    /// Only what a head is made of is kept.
+    skims: bool,
+}
+
+struct Open {
+    collection: Collection,
+    anchor: usize,
+    /// Nothing asks for what is in it.
+    is_skimmed: bool,
 }
 
 enum Collection {
@@ -133,22 +156,22 @@ struct Anchored {
 }
 
 impl Builder {
-    fn new(limits: &Limits) -> Self {
+    fn new(limits: &Limits, skims: bool) -> Self {
         let limits = Limits { depth: limits.depth.min(MAX_DEPTH), ..*limits };
-        Self { limits, document: None, open: Vec::new(), anchors: BTreeMap::new(), copied: 0 }
+        Self { limits, document: None, open: Vec::new(), anchors: BTreeMap::new(), copied: 0, skims }
     }
 
     /// The entries of the outermost mapping, while no collection inside of it is open.
     fn top_level(&self) -> Option<&Map<String, Value>> {
         match self.open.as_slice() {
-            [(Collection::Mapping { entries, .. }, _)] => Some(entries),
+            [Open { collection: Collection::Mapping { entries, .. }, .. }] => Some(entries),
             _ => None,
         }
     }
 
     /// Takes what was read of the outermost mapping as the whole document.
     fn close(&mut self) {
-        if let Some((Collection::Mapping { entries, .. }, _)) = self.open.pop() {
+        if let Some(Open { collection: Collection::Mapping { entries, .. }, .. }) = self.open.pop() {
             self.document = Some(Value::Object(entries));
         }
     }
@@ -157,7 +180,7 @@ impl Builder {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let plain = style == ScalarStyle::Plain;
-                if let Some((Collection::Mapping { key, .. }, _)) = self.open.last_mut()
+                if let Some(Open { collection: Collection::Mapping { key, .. }, .. }) = self.open.last_mut()
                     && matches!(key, Key::Awaited)
                     && scalar::is_merge(&text, plain, tag.as_deref())
                 {
@@ -173,8 +196,7 @@ impl Builder {
                 self.begin(Collection::Mapping { entries, key }, anchor)
             }
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                Some((Collection::Sequence(items), anchor)) => self.finish(Value::Array(items), anchor),
-                Some((Collection::Mapping { entries, .. }, anchor)) => self.finish(Value::Object(entries), anchor),
+                Some(Open { collection, anchor, .. }) => self.finish(collection.into_value(), anchor),
                 None => Ok(()),
             },
             Event::Alias(anchor) => self.alias(anchor),
@@ -186,8 +208,24 @@ impl Builder {
         if self.open.len() >= self.limits.depth {
             return Err(TOO_DEEP);
         }
-        self.open.push((collection, anchor));
+        // An alias may ask for all of what has an anchor.
+        let is_skimmed = anchor == 0 && self.drops_next();
+        self.open.push(Open { collection, anchor, is_skimmed });
         Ok(())
+    }
+
+    /// Nothing asks for the value that comes next. What is merged is looked at before it goes.
+    fn drops_next(&self) -> bool {
+        self.skims
+            && match self.open.as_slice() {
+                [Open { collection: Collection::Mapping { key: Key::Named(name), .. }, anchor: 0, .. }] => {
+                    !head::FIELDS.contains(&name.as_str())
+                }
+                [.., Open { collection, is_skimmed: true, .. }] => {
+                    !matches!(collection, Collection::Mapping { key: Key::Merge, .. })
+                }
+                _ => false,
+            }
     }
 
     fn finish(&mut self, value: Value, anchor: usize) -> Result<(), Defect> {
@@ -222,11 +260,14 @@ impl Builder {
     }
 
     fn add(&mut self, value: Value) -> Result<(), Defect> {
-        match self.open.last_mut() {
+        let is_dropped = self.drops_next();
+        match self.open.last_mut().map(|open| &mut open.collection) {
             None => self.document = Some(value),
-            Some((Collection::Sequence(items), _)) => items.push(value),
-            Some((Collection::Mapping { entries, key }, _)) => match mem::replace(key, Key::Awaited) {
+            Some(Collection::Sequence(items)) if !is_dropped => items.push(value),
+            Some(Collection::Sequence(_)) => {}
+            Some(Collection::Mapping { entries, key }) => match mem::replace(key, Key::Awaited) {
                 Key::Awaited => *key = Key::Named(name(value)?),
+                Key::Named(_) if is_dropped => {}
                 Key::Named(name) => {
                     entries.insert(name, value);
                 }
@@ -234,6 +275,15 @@ impl Builder {
             },
         }
         Ok(())
+    }
+}
+
+impl Collection {
+    fn into_value(self) -> Value {
+        match self {
+            Self::Sequence(items) => Value::Array(items),
+            Self::Mapping { entries, .. } => Value::Object(entries),
+        }
     }
 }
 
@@ -287,7 +337,7 @@ fn measure(value: &Value) -> (usize, usize) {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Limits, Problem, parse};
+    use super::{Head, Limits, Problem, parse, skim};
     use crate::testing::test;
 
     fn value(text: &str) -> Value {
@@ -307,6 +357,38 @@ mod tests {
         assert_eq!(value("a: &a {k: v}\nb: {k: w, <<: *a}\n"), json!({"a": {"k": "v"}, "b": {"k": "v"}}));
         assert_eq!(value("a: 1\n! <<: {b: 2}\n! '<<': {c: 3}\n"), json!({"a": 1, "b": 2, "c": 3}));
         assert_eq!(value("a: 1\na: 2\n1: yes\n"), json!({"a": 2, "1": true}));
+    }
+
+    #[test]
+    fn a_document_that_is_skimmed_has_its_head_and_its_defects() {
+        for text in [
+            "kind: A\nmetadata: {name: a, labels: {b: c}}\nspec: {d: [e, {f: g}], h: 5}\n",
+            "x: &x {kind: A}\nspec: {y: &y {name: a}}\n<<: *x\nmetadata: *y\n",
+            "spec: {<<: [{a: b}, {c: d}], e: {<<: {f: g}}}\nkind: A\nkind: B\n",
+            "&root {kind: A, spec: {a: b}}",
+            "[{kind: A}]",
+            "a",
+            "# nothing\n",
+            "spec: {<<: 5}",
+            "spec: {<<: [{a: b}, c]}",
+            "spec: {a: {[b]: c}}",
+            "spec: {a: {~: c}}",
+            "spec: [{a: *b}]",
+            "a: &a [*a]",
+            "spec: [\n",
+        ] {
+            let [whole, skimmed] = [parse, skim].map(|read| read(text, &Limits::default()));
+            let head = |read: Result<Option<(usize, Value)>, _>| {
+                read.map(|found| found.map(|(line, value)| (line, Head::of(&value), value.is_object())))
+            };
+            assert_eq!(head(whole), head(skimmed), "{text}");
+        }
+        let limits = Limits { depth: 3, copied: 100, ..Limits::default() };
+        for text in ["a: [[[5]]]", "a: &a [xxxxxxxx, yyyyyyyy]\nb: [*a]\n"] {
+            assert_eq!(parse(text, &limits).unwrap_err(), skim(text, &limits).unwrap_err());
+        }
+        let text = "kind: A\nspec: {a: b}\nc: d\n";
+        assert_eq!(skim(text, &Limits::default()), Ok(Some((1, json!({"kind": "A"})))));
     }
 
     #[test]

@@ -2,19 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
 use stable_hooks_policy::cluster::NoCluster;
 use stable_hooks_policy::finding::Finding;
 use stable_hooks_policy::helm::{self, DeletePolicy};
-use stable_hooks_policy::identity::{HelmHook, Hook, Identity, classify};
-use stable_hooks_policy::object::Object;
-use stable_hooks_policy::references::{RefKind, references};
-use stable_hooks_policy::selector::{MIGRATION_LABEL, selects};
+use stable_hooks_policy::references::{DEFAULT_SERVICE_ACCOUNT, RefKind};
+use stable_hooks_policy::selector::MIGRATION_LABEL;
 use stable_hooks_policy::shown::Shown;
 use stable_hooks_policy::{Request, RuleId, evaluate};
 
 use super::edit::{Edit, apply};
 use super::events::{Completions, complete};
-use super::stream::{Entry, Stream};
+use super::stream::{Entry, Selection, Stream};
 use super::{Options, Remark};
 use crate::input::{Content, request_of};
 
@@ -34,120 +33,119 @@ struct Kept {
 }
 
 /// One Job or ServiceAccount of the stream.
-struct Candidate<'a> {
+struct Candidate<'s> {
     place: usize,
-    entry: &'a Entry,
-    object: Object,
+    entry: &'s Entry<'s>,
     is_selected: bool,
 }
 
-pub(super) fn plan(stream: &Stream<'_>, options: Options<'_>) -> Plan {
-    let candidates = candidates(stream, options);
-    let hooks = candidates.iter().filter(|candidate| candidate.is_selected && candidate.helm_hook().is_some());
+pub(super) fn plan<'s>(stream: &'s Stream<'s>, options: Options<'_>) -> Plan {
+    let candidates = candidates(stream);
+    let hooks = candidates.iter().filter(|candidate| candidate.is_selected && candidate.entry.is_helm_hook());
     let hooks: Vec<_> = hooks.map(|candidate| candidate.place).collect();
     let completions = if options.complete_events { complete(stream, &hooks) } else { Completions::new() };
     let mut plan = Plan::default();
     for candidate in &candidates {
         let entry = candidate.entry;
-        let mut remark = |text| plan.remarks.push(stream.remark(entry, text));
         if entry.is_in_list {
             if candidate.is_selected && entry.annotation(helm::HOOK).is_some() {
-                remark(format!(
+                let text = format!(
                     "{} stays as it is: Helm does not look into a List and installs its items as plain resources. Make the object a document of its own.",
                     helm::HOOK
-                ));
+                );
+                plan.remarks.push(stream.remark(entry, text));
             }
-            continue;
-        }
-        let (edits, mut kept) = candidate.wanted(stream, &completions);
-        if !candidate.is_selected {
-            if !edits.is_empty() && candidate.could_be_selected() {
-                remark(format!(
-                    "its hook annotations stay as they are: no label says that it is a migration. Label it {MIGRATION_LABEL}: \"true\", or see the setting `selectors`."
-                ));
-            }
-            continue;
-        }
-        let mut text = stream.text(entry.document).to_owned();
-        let mut entry = entry.clone();
-        for edit in edits {
-            match apply(&text, &edit) {
-                Ok(changed) => {
-                    text = changed;
-                    entry.set_annotation(edit.key, &edit.value);
-                }
-                Err(reason) => kept.push(Kept { key: edit.key, reason: reason.to_owned() }),
-            }
-        }
-        for text in left_over(&entry, &kept, options) {
-            plan.remarks.push(stream.remark(&entry, text));
-        }
-        if text != stream.text(entry.document) {
-            plan.edits.insert(entry.document, text);
+        } else if candidate.is_selected {
+            plan.mend(stream, candidate, &completions, options);
+        } else if candidate.could_be_selected() && !candidate.wanted(stream, &completions).0.is_empty() {
+            let text = format!(
+                "its hook annotations stay as they are: no label says that it is a migration. Label it {MIGRATION_LABEL}: \"true\", or see the setting `selectors`."
+            );
+            plan.remarks.push(stream.remark(entry, text));
         }
     }
     plan
 }
 
-/// Every Job and ServiceAccount; an account that a selected Job runs as is selected with it.
-fn candidates<'a>(stream: &'a Stream<'_>, options: Options<'_>) -> Vec<Candidate<'a>> {
-    let judged = |(place, entry): (usize, &'a Entry)| {
-        let object = entry.judged()?;
-        if options.settings.ignores_namespace(&entry.head.namespace) {
-            return None;
+impl Plan {
+    fn mend(
+        &mut self,
+        stream: &Stream<'_>,
+        candidate: &Candidate<'_>,
+        completions: &Completions,
+        options: Options<'_>,
+    ) {
+        let Some(mut object) = stream.object(candidate.entry) else { return };
+        let (edits, mut kept) = candidate.wanted(stream, completions);
+        let mut entry = candidate.entry.clone();
+        let mut changed: Option<String> = None;
+        for edit in edits {
+            let text = changed.as_deref().unwrap_or_else(|| stream.text(entry.document));
+            match apply(text, &edit) {
+                Ok(text) => {
+                    changed = Some(text);
+                    entry.set_annotation(&mut object, edit.key, &edit.value);
+                }
+                Err(reason) => kept.push(Kept { key: edit.key, reason: reason.to_owned() }),
+            }
         }
-        let is_selected = selects(options.settings, &object, &classify(&object));
-        Some(Candidate { place, entry, object, is_selected })
+        for text in left_over(&entry, object, &kept, options) {
+            self.remarks.push(stream.remark(&entry, text));
+        }
+        if let Some(changed) = changed.filter(|changed| changed != stream.text(entry.document)) {
+            self.edits.insert(entry.document, changed);
+        }
+    }
+}
+
+/// Every Job and ServiceAccount; an account that a selected Job runs as is selected with it.
+fn candidates<'s>(stream: &'s Stream<'s>) -> Vec<Candidate<'s>> {
+    let judged = |(place, entry): (usize, &'s Entry<'s>)| {
+        let is_selected = entry.selection? == Selection::Selected;
+        Some(Candidate { place, entry, is_selected })
     };
     let mut candidates: Vec<_> = stream.objects.iter().enumerate().filter_map(judged).collect();
-    let jobs = candidates.iter().filter(|candidate| candidate.is_selected);
-    let mut accounts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for job in jobs {
-        for account in references(&job.entry.object).into_iter().filter(|found| found.kind == RefKind::ServiceAccount) {
-            accounts.entry(account.name.to_owned()).or_default().insert(job.entry.head.namespace.clone());
+    let mut accounts: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for job in candidates.iter().filter(|candidate| candidate.is_selected).map(|candidate| candidate.entry) {
+        if let Some(account) = job.account.as_deref().filter(|account| *account != DEFAULT_SERVICE_ACCOUNT) {
+            accounts.entry(account).or_default().insert(&job.head.namespace);
         }
     }
     for candidate in candidates.iter_mut().filter(|candidate| candidate.could_be_selected()) {
         let name = &candidate.entry.head.name;
         let kind = RefKind::ServiceAccount.as_str();
-        let mut namespaces = accounts.get(name).into_iter().flatten();
+        let mut namespaces = accounts.get(name.as_str()).into_iter().flatten();
         candidate.is_selected |= namespaces.any(|namespace| candidate.entry.is_called("", kind, namespace, name));
     }
     candidates
 }
 
 impl Candidate<'_> {
-    fn helm_hook(&self) -> Option<HelmHook<'_>> {
-        match classify(&self.object) {
-            Identity::Hook(Hook::Helm(hook)) => Some(hook),
-            _ => None,
-        }
-    }
-
     /// Nothing but its labels keeps it from being a migration.
     fn could_be_selected(&self) -> bool {
-        let is_test = matches!(classify(&self.object), Identity::Hook(hook) if hook.is_test_or_delete_only());
-        !is_test && !self.object.has_controller() && self.object.label(MIGRATION_LABEL) != Some("false")
+        self.entry.selection == Some(Selection::Possible)
     }
 
     /// The edits that are safe for what the annotations mean, and what has to stay.
     fn wanted(&self, stream: &Stream<'_>, completions: &Completions) -> (Vec<Edit>, Vec<Kept>) {
         let (mut edits, mut kept) = (Vec::new(), Vec::new());
-        let Some(hook) = self.helm_hook() else { return (edits, kept) };
+        let Some(hook) = self.entry.annotation(helm::HOOK).filter(|_| self.entry.is_helm_hook()) else {
+            return (edits, kept);
+        };
         let events = match completions.get(&self.place) {
-            Some(Ok(events)) => *events,
+            Some(Ok(events)) => Some(*events),
             Some(Err(reason)) => {
                 kept.push(Kept { key: helm::HOOK, reason: reason.clone() });
-                hook.events
+                self.entry.events()
             }
-            None => hook.events,
+            None => self.entry.events(),
         };
-        let normal = events.to_string();
-        if hook.hook != normal {
+        if let Some(normal) = events.map(|events| events.to_string()).filter(|normal| hook != normal) {
             edits.push(Edit { key: helm::HOOK, value: normal });
         }
-        // Where no policy is written Helm takes this one.
-        if let Some(written) = hook.delete_policy.filter(|_| !hook.delete_policies().contains(BEFORE_HOOK_CREATION)) {
+        // Where no policy is written Helm takes this one, and fails where it is to delete what has no name.
+        let written = self.entry.annotation(helm::HOOK_DELETE_POLICY).filter(|_| !self.entry.head.name.is_empty());
+        if let Some(written) = written.filter(|_| !self.entry.delete_policies().contains(BEFORE_HOOK_CREATION)) {
             match self.deletion_obstacle(stream) {
                 Some(reason) => kept.push(Kept { key: helm::HOOK_DELETE_POLICY, reason }),
                 None => edits.push(Edit { key: helm::HOOK_DELETE_POLICY, value: with_before_hook_creation(written) }),
@@ -181,8 +179,8 @@ fn with_before_hook_creation(written: &str) -> String {
 }
 
 /// What the policy still finds in the annotations, each with the reason why it was not mended here.
-fn left_over(entry: &Entry, kept: &[Kept], options: Options<'_>) -> Vec<String> {
-    let request = request_of(Content::Manifest(entry.object.clone()), false);
+fn left_over(entry: &Entry<'_>, object: Value, kept: &[Kept], options: Options<'_>) -> Vec<String> {
+    let request = request_of(Content::Manifest(object), false);
     let verdict = Request::parse(request).map(|request| evaluate(&request, options.settings, &NoCluster));
     let findings: Vec<Finding> = verdict.iter().flat_map(|verdict| verdict.all_findings().cloned()).collect();
     let is_about = |finding: &Finding, key: &str| annotation(finding).is_some_and(|about| about == key);
@@ -211,7 +209,7 @@ fn annotation(finding: &Finding) -> Option<String> {
 }
 
 /// Why this verb never mends what such a rule finds.
-fn general_reason(rule: RuleId, entry: &Entry, options: Options<'_>) -> &'static str {
+fn general_reason(rule: RuleId, entry: &Entry<'_>, options: Options<'_>) -> &'static str {
     let lacks_event = entry.events().is_some_and(|events| events.completed() != events);
     match rule {
         RuleId::HookEvents if lacks_event && !options.complete_events => "events are added only with --complete-events",

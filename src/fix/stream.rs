@@ -1,15 +1,17 @@
 //! A manifest stream as Helm takes it apart: at lines that start with three dashes, whatever stands around them.
 
 use std::collections::BTreeMap;
-use std::mem;
 
 use serde_json::Value;
+use stable_hooks_policy::Settings;
 use stable_hooks_policy::helm::manifest::{self, Limits};
 use stable_hooks_policy::helm::order::hook_order;
 use stable_hooks_policy::helm::record::RecordHook;
 use stable_hooks_policy::helm::{self, DeletePolicies, Events};
-use stable_hooks_policy::object::{Kind, Object};
+use stable_hooks_policy::identity::{Identity, classify};
+use stable_hooks_policy::object::{HOOK_ANNOTATIONS, Kind, Object};
 use stable_hooks_policy::references::{RefKind, pod_account};
+use stable_hooks_policy::selector::{MIGRATION_LABEL, selects};
 use stable_hooks_policy::shown::Shown;
 use stable_hooks_policy::yaml::{self, Head, YamlError};
 
@@ -18,14 +20,21 @@ use super::{Remark, Subject};
 const SEPARATOR: &[u8] = b"---";
 const NOTHING: &[u8] = b"";
 
+/// What a program connects to by its name, and what stands behind that; each a group and a kind.
+const CONNECTED: [(&str, &str); 4] = [("", "Service"), ("apps", "StatefulSet"), ("apps", "Deployment"), ("", "Pod")];
+
+/// Of a stream what the mending of one object asks of the others: below their heads it is read again where that is
+/// needed, so that a long stream takes little more memory than its text.
 pub(super) struct Stream<'a> {
     pub(super) documents: Vec<Document<'a>>,
     /// The objects of all documents, the items of lists too.
-    pub(super) objects: Vec<Entry>,
-    /// Their places by name: a search for each object would make a long stream quadratic.
-    by_name: BTreeMap<String, Vec<usize>>,
-    /// The places of the release's workloads, by the name of the account that their pods run as.
-    by_account: BTreeMap<String, Vec<usize>>,
+    pub(super) objects: Vec<Entry<'a>>,
+    /// Their places in the order of their names: a search for each object would make a long stream quadratic.
+    by_name: Vec<usize>,
+    /// The places of what can be connected to, in the order of the names.
+    by_host: Vec<usize>,
+    /// The places of the release's workloads in the order of the accounts that their pods run as.
+    by_account: Vec<usize>,
 }
 
 /// The text between two separators, byte for byte.
@@ -47,25 +56,40 @@ struct Defect {
 
 /// One object of the stream.
 #[derive(Clone)]
-pub(super) struct Entry {
+pub(super) struct Entry<'a> {
     /// The place of its document in the stream.
     pub(super) document: usize,
     /// Helm does not look for hooks inside of a list.
     pub(super) is_in_list: bool,
-    pub(super) template: String,
+    pub(super) template: &'a str,
+    /// Without labels, and with those annotations only that say whether it is a hook, and which.
     pub(super) head: Head,
-    /// With labels and annotations as Helm reads them: all strings.
-    pub(super) object: Value,
+    /// The ServiceAccount that its pods run as.
+    pub(super) account: Option<String>,
+    /// Of a Job or a ServiceAccount that the settings do not ignore.
+    pub(super) selection: Option<Selection>,
 }
 
+/// Whether the policy takes an object for a migration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Selection {
+    Selected,
+    /// Nothing but its labels keeps it from being one.
+    Possible,
+    Never,
+}
+
+/// What objects are found by.
+type Word<'a> = for<'e> fn(&'e Entry<'a>) -> &'e str;
+
 impl<'a> Stream<'a> {
-    pub(super) fn read(text: &'a [u8]) -> Self {
-        let (by_name, by_account) = (BTreeMap::new(), BTreeMap::new());
-        let mut stream = Self { documents: Vec::new(), objects: Vec::new(), by_name, by_account };
+    pub(super) fn read(text: &'a [u8], settings: &Settings) -> Self {
+        let (by_name, by_host, by_account) = Default::default();
+        let mut stream = Self { documents: Vec::new(), objects: Vec::new(), by_name, by_host, by_account };
         let (mut separator, mut start, mut end, mut line, mut first_line) = (NOTHING, 0, 0, 1, 1);
         for part in text.split_inclusive(|byte| *byte == b'\n') {
             if part.starts_with(SEPARATOR) {
-                stream.add(separator, text.get(start..end).unwrap_or_default(), first_line);
+                stream.add(separator, text.get(start..end).unwrap_or_default(), first_line, settings);
                 separator = SEPARATOR;
                 start = end + SEPARATOR.len();
                 first_line = line;
@@ -73,57 +97,86 @@ impl<'a> Stream<'a> {
             end += part.len();
             line += 1;
         }
-        stream.add(separator, text.get(start..end).unwrap_or_default(), first_line);
+        stream.add(separator, text.get(start..end).unwrap_or_default(), first_line, settings);
+        stream.by_name = stream.places_by(Entry::name, |_| true);
+        stream.by_host = stream.places_by(Entry::name, Entry::can_be_connected_to);
+        stream.by_account = stream.places_by(Entry::account, |entry| entry.is_resource() && entry.account.is_some());
         stream
     }
 
-    fn add(&mut self, separator: &'a [u8], text: &'a [u8], line: usize) {
-        let (start, defect) = match self.objects_of(text) {
-            Ok((start, objects)) => {
-                for entry in objects {
-                    self.add_object(entry);
-                }
-                (start, None)
-            }
+    fn add(&mut self, separator: &'a [u8], text: &'a [u8], line: usize, settings: &Settings) {
+        let (start, defect) = match self.add_objects(text, settings) {
+            Ok(start) => (start, None),
             Err(Defect { line, reason }) => (line, Some(reason)),
         };
         self.documents.push(Document { separator, text, line: line + start - 1, defect });
     }
 
-    fn add_object(&mut self, entry: Entry) {
-        let place = self.objects.len();
-        self.by_name.entry(entry.head.name.clone()).or_default().push(place);
-        if let Some(account) = pod_account(&entry.object).filter(|_| entry.is_resource()) {
-            self.by_account.entry(account.to_owned()).or_default().push(place);
-        }
-        self.objects.push(entry);
-    }
-
-    /// The objects, and in which line the first begins.
-    fn objects_of(&self, text: &[u8]) -> Result<(usize, Vec<Entry>), Defect> {
+    /// Says in which line the first object begins.
+    fn add_objects(&mut self, text: &'a [u8], settings: &Settings) -> Result<usize, Defect> {
         let text = str::from_utf8(text).map_err(|_| Defect { line: 1, reason: "not UTF-8 text".to_owned() })?;
         let malformed = |error: YamlError| {
             let reason = format!("malformed YAML at column {}: {}", error.column, error.problem);
             Defect { line: error.line, reason }
         };
-        let Some((start, value)) = yaml::parse(text, &yaml::Limits::default()).map_err(malformed)? else {
-            return Ok((1, Vec::new()));
+        // A large document is built whole only where what stands below its head is asked for.
+        let may_have_account = text.contains("serviceAccount");
+        let read = if may_have_account { yaml::parse } else { yaml::skim };
+        let Some((start, object)) = read(text, &yaml::Limits::default()).map_err(malformed)? else {
+            return Ok(1);
         };
-        if value.is_null() {
-            return Ok((1, Vec::new()));
+        if object.is_null() {
+            return Ok(1);
         }
-        if Head::of(&value).kind.is_empty() {
+        let head = Head::of(&object);
+        if head.kind.is_empty() {
             return Err(Defect { line: start, reason: "no Kubernetes object, it has no kind".to_owned() });
         }
-        let limits = Limits { documents: usize::MAX, ..Limits::default() };
-        let entry = |found: manifest::Document<'_>| Entry {
-            document: self.documents.len(),
-            is_in_list: found.item.is_some(),
-            template: found.path.to_owned(),
-            object: as_helm_reads(found.item.unwrap_or_else(|| value.clone()), &found.head),
-            head: found.head,
-        };
-        Ok((start, manifest::documents(text, &manifest::Wanted::everything(), &limits).map(entry).collect()))
+        let document = self.documents.len();
+        if head.kind.ends_with("List") && !head.annotations.contains_key(helm::HOOK) {
+            let limits = Limits { documents: usize::MAX, ..Limits::default() };
+            for found in manifest::documents(text, &manifest::Wanted::everything(), &limits) {
+                let account = found.item.as_ref().and_then(pod_account).map(str::to_owned);
+                let is_in_list = found.item.is_some();
+                let object = found.item.unwrap_or_default();
+                self.objects.push(Entry::new(
+                    document,
+                    is_in_list,
+                    found.path,
+                    (found.head, object),
+                    account,
+                    settings,
+                ));
+            }
+            return Ok(start);
+        }
+        // An escape can spell the field in another way.
+        let again = if may_have_account || !text.contains('\\') { None } else { read_object(text) };
+        let account = pod_account(again.as_ref().unwrap_or(&object)).map(str::to_owned);
+        self.objects.push(Entry::new(document, false, template(text), (head, object), account, settings));
+        Ok(start)
+    }
+
+    /// The places of those objects in the order of a word of theirs, and of the stream where that is the same.
+    fn places_by(&self, word: Word<'a>, is_wanted: fn(&Entry<'a>) -> bool) -> Vec<usize> {
+        let places = self.objects.iter().enumerate().filter(|(_, entry)| is_wanted(entry));
+        let mut places: Vec<_> = places.map(|(place, _)| place).collect();
+        places.sort_by_key(|place| self.objects.get(*place).map(word));
+        places
+    }
+
+    /// Those of the places whose object has that word.
+    fn find<'s>(
+        &'s self,
+        places: &'s [usize],
+        word: Word<'a>,
+        wanted: &str,
+    ) -> impl Iterator<Item = (usize, &'s Entry<'a>)> + use<'s, 'a> {
+        let word_at = |place: &usize| self.objects.get(*place).map(word).unwrap_or_default();
+        let start = places.partition_point(|place| word_at(place) < wanted);
+        let count = places.get(start..).unwrap_or_default().partition_point(|place| word_at(place) == wanted);
+        let found = places.get(start..start + count).unwrap_or_default();
+        found.iter().filter_map(|place| Some((*place, self.objects.get(*place)?)))
     }
 
     pub(super) fn text(&self, document: usize) -> &'a str {
@@ -138,30 +191,51 @@ impl<'a> Stream<'a> {
         })
     }
 
+    /// The whole object of a document, now.
+    pub(super) fn object(&self, entry: &Entry<'_>) -> Option<Value> {
+        read_object(self.text(entry.document)).filter(|_| !entry.is_in_list)
+    }
+
     /// The objects of that name, of any kind, each with its place.
-    pub(super) fn named(&self, name: &str) -> impl Iterator<Item = (usize, &Entry)> {
-        let places = self.by_name.get(name).into_iter().flatten();
-        places.filter_map(|place| Some((*place, self.objects.get(*place)?)))
+    pub(super) fn named<'s>(&'s self, name: &str) -> impl Iterator<Item = (usize, &'s Entry<'a>)> + use<'s, 'a> {
+        self.find(&self.by_name, Entry::name, name)
+    }
+
+    /// What a program reaches by that name, or by one that it is part of.
+    pub(super) fn connected<'s>(&'s self, name: &str) -> impl Iterator<Item = (usize, &'s Entry<'a>)> + use<'s, 'a> {
+        self.find(&self.by_host, Entry::name, name)
     }
 
     /// Objects without a name get one of their own from the API server.
-    pub(super) fn holds_twice(&self, entry: &Entry) -> bool {
-        let name = &entry.head.name;
-        !name.is_empty() && self.named(name).filter(|(_, other)| other.has_key_of(entry)).count() > 1
+    pub(super) fn holds_twice(&self, entry: &Entry<'_>) -> bool {
+        let mut same = self.named(entry.name()).filter(|(_, other)| other.has_key_of(entry));
+        !entry.name().is_empty() && same.nth(1).is_some()
     }
 
     /// A workload of the release whose pods run as that ServiceAccount, for as long as the release lives.
-    pub(super) fn workload_of(&self, account: &Entry) -> Option<&Entry> {
-        let name = &account.head.name;
-        let mut workloads = self.by_account.get(name)?.iter().filter_map(|place| self.objects.get(*place));
-        let kind = RefKind::ServiceAccount.as_str();
+    pub(super) fn workload_of(&self, account: &Entry<'_>) -> Option<&Entry<'a>> {
+        let (kind, name) = (RefKind::ServiceAccount.as_str(), account.name());
+        let mut workloads = self.find(&self.by_account, Entry::account, name).map(|(_, workload)| workload);
         workloads.find(|workload| account.is_called("", kind, &workload.head.namespace, name))
     }
 
-    pub(super) fn remark(&self, entry: &Entry, text: String) -> Remark {
+    pub(super) fn remark(&self, entry: &Entry<'_>, text: String) -> Remark {
         let line = self.documents.get(entry.document).map_or(1, |document| document.line);
         Remark { line, subject: entry.subject(), text }
     }
+}
+
+/// As Helm says it above a document, whatever else stands in the line of the separator.
+fn template(text: &str) -> &str {
+    let text = text.trim_start();
+    manifest::path(text.strip_prefix("---").unwrap_or(text).trim_start())
+}
+
+/// The object of a text that was read before, with labels and annotations as Helm reads them: all strings.
+fn read_object(text: &str) -> Option<Value> {
+    let (_, object) = yaml::parse(text, &yaml::Limits::default()).ok()??;
+    let head = Head::of(&object);
+    Some(as_helm_reads(object, &head))
 }
 
 /// Where Go wants strings it makes some of numbers and booleans.
@@ -176,11 +250,57 @@ fn as_helm_reads(mut object: Value, head: &Head) -> Value {
     object
 }
 
-impl Entry {
-    /// The object, if it is one that the policy judges.
-    pub(super) fn judged(&self) -> Option<Object> {
-        let version = self.head.api_version.rsplit('/').next().unwrap_or_default();
-        Some(Object::new(Kind::parse(self.head.group(), version, &self.head.kind)?, self.object.clone()))
+/// The object, if it is one that the policy judges.
+pub(super) fn judged(head: &Head, object: Value) -> Option<Object> {
+    let version = head.api_version.rsplit('/').next().unwrap_or_default();
+    Some(Object::new(Kind::parse(head.group(), version, &head.kind)?, object))
+}
+
+/// Of an object that need not be whole below its metadata.
+fn selection(head: &Head, object: Value, settings: &Settings) -> Option<Selection> {
+    let object = judged(head, object).filter(|_| !settings.ignores_namespace(&head.namespace))?;
+    let identity = classify(&object);
+    let is_test = matches!(&identity, Identity::Hook(hook) if hook.is_test_or_delete_only());
+    let is_barred = is_test || object.has_controller() || object.label(MIGRATION_LABEL) == Some("false");
+    Some(if selects(settings, &object, &identity) {
+        Selection::Selected
+    } else if is_barred {
+        Selection::Never
+    } else {
+        Selection::Possible
+    })
+}
+
+/// What of an object's annotations the others ask for.
+fn is_asked_for(key: &str) -> bool {
+    HOOK_ANNOTATIONS.contains(&key) || key == helm::RELEASE_NAME
+}
+
+impl<'a> Entry<'a> {
+    fn new(
+        document: usize,
+        is_in_list: bool,
+        template: &'a str,
+        (mut head, object): (Head, Value),
+        account: Option<String>,
+        settings: &Settings,
+    ) -> Self {
+        let selection = selection(&head, as_helm_reads(object, &head), settings);
+        head.labels = BTreeMap::new();
+        head.annotations = head.annotations.into_iter().filter(|(key, _)| is_asked_for(key)).collect();
+        Self { document, is_in_list, template, head, account, selection }
+    }
+
+    fn can_be_connected_to(&self) -> bool {
+        CONNECTED.contains(&(self.head.group(), self.head.kind.as_str()))
+    }
+
+    fn name(&self) -> &str {
+        &self.head.name
+    }
+
+    fn account(&self) -> &str {
+        self.account.as_deref().unwrap_or_default()
     }
 
     pub(super) fn annotation(&self, key: &str) -> Option<&str> {
@@ -193,6 +313,11 @@ impl Entry {
             return None;
         }
         Events::parse(self.annotation(helm::HOOK)?).ok()
+    }
+
+    /// A hook for Helm, and nothing else besides.
+    pub(super) fn is_helm_hook(&self) -> bool {
+        self.events().is_some() && self.annotation(helm::RELEASE_NAME).is_none()
     }
 
     /// What Helm creates with the release, neither a hook nor dropped.
@@ -225,13 +350,17 @@ impl Entry {
         RecordHook { kind, name, weight, ..RecordHook::default() }
     }
 
-    pub(super) fn set_annotation(&mut self, key: &str, value: &str) {
+    /// In the head and in the object.
+    pub(super) fn set_annotation(&mut self, object: &mut Value, key: &str, value: &str) {
         self.head.annotations.insert(key.to_owned(), value.to_owned());
-        self.object = as_helm_reads(mem::take(&mut self.object), &self.head);
+        let annotations = object.get_mut("metadata").and_then(|metadata| metadata.get_mut("annotations"));
+        if let Some(Value::Object(annotations)) = annotations {
+            annotations.insert(key.to_owned(), value.into());
+        }
     }
 
     fn subject(&self) -> Subject {
-        Subject::Object { object: self.shown(), template: self.template.clone() }
+        Subject::Object { object: self.shown(), template: self.template.to_owned() }
     }
 
     pub(super) fn shown(&self) -> String {

@@ -8,7 +8,7 @@ use stable_hooks_policy::helm::manifest::{self, Wanted};
 use stable_hooks_policy::helm::order::{hook_order, kind_order};
 use stable_hooks_policy::helm::record::{Record, RecordHook};
 use stable_hooks_policy::helm::{self, DeletePolicies, DeletePolicy, Event};
-use stable_hooks_policy::references::{Reference, named_services, references};
+use stable_hooks_policy::references::{Reference, Services, named_services, references};
 use stable_hooks_policy::shown::Shown;
 use stable_hooks_policy::yaml::{self, Head};
 
@@ -58,11 +58,9 @@ impl Contents {
             })
             .collect();
         resources.sort_by(|a, b| kind_order(&a.object.kind, &b.object.kind));
-        let services: Vec<_> = resources
-            .iter()
-            .filter(|resource| resource.object.group.is_empty() && resource.object.kind == "Service")
-            .map(|service| (service.object.namespace.clone(), service.object.name.clone()))
-            .collect();
+        let objects = resources.iter().map(|resource| &resource.object);
+        let services = objects.filter(|object| object.group.is_empty() && object.kind == "Service");
+        let services = services.map(|service| (service.namespace.as_str(), service.name.as_str())).collect();
         let mut hooks: Vec<_> = record.hooks.iter().collect();
         hooks.sort_by(|a, b| hook_order(a, b));
         let hooks = hooks.into_iter().map(|hook| Hook::read(hook, record, &services)).collect();
@@ -87,7 +85,7 @@ impl Contents {
 }
 
 impl Hook {
-    fn read(hook: &RecordHook, record: &Record, services: &[(String, String)]) -> Self {
+    fn read(hook: &RecordHook, record: &Record, services: &Services<'_>) -> Self {
         let limits = yaml::Limits::default();
         let object = yaml::parse(&hook.manifest, &limits).ok().flatten().map_or(Value::Null, |(_, object)| object);
         let head = Head { kind: hook.kind.clone(), name: hook.name.clone(), ..Head::of(&object) };

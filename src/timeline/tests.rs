@@ -4,7 +4,7 @@ use stable_hooks_policy::Operation;
 use stable_hooks_policy::helm::record::{Record, RecordHook};
 
 use super::layout::{Cell, Layout, Row, fold_text};
-use super::{Contents, Deleted, Entry, LaneOf, Side, Timeline};
+use super::{Contents, Deleted, Entry, LaneOf, Need, Side, Timeline};
 use crate::report::{Finding, Level, ObjectRef};
 
 fn document(kind: &str, name: &str, more: &str) -> String {
@@ -212,11 +212,30 @@ fn what_a_hook_needs_is_late_where_a_finding_says_so() {
     let hooks = vec![needing("migrate", "pre-install", "db"), needing("seed", "pre-install", "db-2")];
     let contents = install(&record(1, &manifest, hooks));
     let field = "spec.template.spec.containers[0].envFrom[0].secretRef";
-    let message = format!("needs Secret shop/db-2 ({field}), which comes later");
-    let found = vec![finding("hook-missing-dependency", object("Job", "seed"), &message)];
-    let timeline = Timeline::new("orders".to_owned(), "shop".to_owned(), None, (Side::new(&contents, None), found));
-    let needs: Vec<_> = timeline.after.needs.iter().map(|need| (need.object.name.as_str(), need.late)).collect();
-    assert_eq!(needs, [("db", false), ("db-2", true)]);
+    for verb in ["needs", "names"] {
+        let message = format!("{verb} Secret shop/db-2 ({field}), which comes later");
+        let found = vec![finding("hook-missing-dependency", object("Job", "seed"), &message)];
+        let after = (Side::new(&contents, None), found);
+        let timeline = Timeline::new("orders".to_owned(), "shop".to_owned(), None, after);
+        let needs: Vec<_> = timeline.after.needs.iter().map(|need| (need.object.name.as_str(), need.late)).collect();
+        assert_eq!(needs, [("db", false), ("db-2", true)], "{verb}");
+    }
+}
+
+#[test]
+fn a_service_is_named_and_not_needed() {
+    let object = |kind: &str| object(kind, "db");
+    let timeline = Timeline::new("orders".to_owned(), "shop".to_owned(), None, {
+        (Side::new(&install(&record(1, &[], Vec::new())), None), Vec::new())
+    });
+    for (kind, late, text) in [
+        ("Secret", true, "needs Secret db, which comes too late"),
+        ("Service", true, "names Service db, which comes only later"),
+        ("Service", false, "names Service db"),
+    ] {
+        let need = Need { hook: object("Job"), object: object(kind), field: String::new(), late };
+        assert_eq!(need.text(&timeline), text);
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `stable-hooks fix`: a stream in, the same stream out but for the annotations that are safe to mend.
 
+mod needs;
 mod post_renderer;
 mod properties;
 
@@ -79,11 +80,15 @@ fn fix_keeps_marks_breaks_tabs_and_blanks() {
 }
 
 #[test]
-fn fix_takes_objects_without_a_name_for_different_ones() {
-    let hook = job("    helm.sh/hook: pre-install,pre-upgrade\n    helm.sh/hook-delete-policy: hook-failed\n");
-    let hook = hook.replace("name: migrate\n", "generateName: migrate-\n");
-    let (out, _) = fixed(&[], &format!("{hook}---\n{hook}"));
-    assert_eq!(out.matches("before-hook-creation,hook-failed").count(), 2, "{out}");
+fn fix_leaves_the_delete_policy_of_a_hook_without_a_name() {
+    // With before-hook-creation Helm fails: "resource name may not be empty".
+    for policy in ["hook-failed", "Hook-Succeeded, hook-failed", "\"\""] {
+        let hook =
+            job(&format!("    helm.sh/hook: PRE-install,pre-upgrade\n    helm.sh/hook-delete-policy: {policy}\n"));
+        let hook = hook.replace("name: migrate\n", "generateName: migrate-\n");
+        let stream = format!("{hook}---\n{hook}");
+        becomes(&[], &stream, &stream.replace("PRE-install", "pre-install"));
+    }
 }
 
 #[test]

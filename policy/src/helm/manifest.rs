@@ -239,12 +239,12 @@ impl<'a> Iterator for Documents<'a, '_> {
     }
 }
 
-/// The items of a document that is a list, each with its head; `None` for what holds no list of items.
-pub fn items(text: &str, limits: &yaml::Limits) -> Option<Vec<(Head, Value)>> {
-    let (_, mut list) = yaml::parse(text, limits).ok()??;
+/// The items of a document that is a list, each with its head; none of a document that is no list.
+pub fn items(text: &str, limits: &yaml::Limits) -> Vec<(Head, Value)> {
+    let Ok(Some((_, mut list))) = yaml::parse(text, limits) else { return Vec::new() };
     let of = Head::of(&list);
-    let Value::Array(items) = list.get_mut("items")?.take() else { return None };
-    Some(items.into_iter().map(|item| (head_of_item(&item, &of), item)).collect())
+    let Some(Value::Array(items)) = list.get_mut("items").map(Value::take) else { return Vec::new() };
+    items.into_iter().map(|item| (head_of_item(&item, &of), item)).collect()
 }
 
 /// What the API server leaves out of the items of a list of one kind, such as a `JobList`, is the list's.

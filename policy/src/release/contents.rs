@@ -90,7 +90,11 @@ impl ResourceDocument<'_> {
 pub(super) fn hooks<'a>(record: &'a Record, settings: &Settings) -> Vec<HookDocument<'a>> {
     let mut hooks: Vec<_> = record.hooks.iter().collect();
     hooks.sort_by(|a, b| hook_order(a, b));
-    hooks.into_iter().flat_map(|hook| read_hook(hook, record, settings)).collect()
+    let mut objects = Vec::with_capacity(hooks.len());
+    for hook in hooks {
+        read_hook(&mut objects, hook, record, settings);
+    }
+    objects
 }
 
 /// The resources that a rule can ask for.
@@ -188,24 +192,21 @@ fn places<'k>(keys: impl Iterator<Item = &'k Key>) -> BTreeMap<Key, usize> {
     places
 }
 
-/// The objects of one hook: a list is its items, which Helm creates and deletes together.
-fn read_hook<'a>(hook: &'a RecordHook, record: &Record, settings: &Settings) -> Vec<HookDocument<'a>> {
+/// Adds the objects of one hook: a list is its items, which Helm creates and deletes together.
+fn read_hook<'a>(objects: &mut Vec<HookDocument<'a>>, hook: &'a RecordHook, record: &Record, settings: &Settings) {
     let limits = yaml::Limits::default();
     // Helm has read this document already; where we cannot, its own list still says what runs.
     let head = yaml::head(&hook.manifest, &limits).unwrap_or_default();
-    let own = HookObject { key: key(&head, &hook.kind, &hook.name, record), head: &head, item: None };
-    if !hook.kind.ends_with("List") {
-        return vec![own.read(hook, settings)];
-    }
-    let items = manifest::items(&hook.manifest, &limits).unwrap_or_default();
+    let is_list = hook.kind.ends_with("List");
+    let items = if is_list { manifest::items(&hook.manifest, &limits) } else { Vec::new() };
     if items.is_empty() {
-        return vec![own.read(hook, settings)];
+        let key = key(&head, &hook.kind, &hook.name, record);
+        objects.push(HookObject { key, head: &head, item: None }.read(hook, settings));
     }
-    let of_item = |(item_head, item): (Head, Value)| {
-        let key = key(&item_head, &item_head.kind, &item_head.name, record);
-        HookObject { key, head: &item_head, item: Some(item) }.read(hook, settings)
-    };
-    items.into_iter().map(of_item).collect()
+    for (head, item) in items {
+        let key = key(&head, &head.kind, &head.name, record);
+        objects.push(HookObject { key, head: &head, item: Some(item) }.read(hook, settings));
+    }
 }
 
 /// One object that a hook creates.

@@ -2,7 +2,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Builder, Limits, YamlError, read};
+use super::{Builder, Extent, Limits, YamlError, read};
+
+/// Where in an object that stands.
+pub(super) const FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// What tells an object apart, as Go reads it into strings. What is absent is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,18 +22,18 @@ pub struct Head {
 ///
 /// What is wrong, or said again, after that is not seen.
 pub fn head(text: &str, limits: &Limits) -> Result<Head, YamlError> {
-    let document = read(text, limits, is_complete)?;
+    let document = read(text, limits, Extent::Until(is_complete))?;
     Ok(document.map_or_else(Head::default, |(_, value)| Head::of(&value)))
 }
 
 /// Reads as little as tells the kind; empty where none is said.
 pub fn kind(text: &str, limits: &Limits) -> Result<String, YamlError> {
-    let document = read(text, limits, |builder| has(builder, &["kind"]))?;
+    let document = read(text, limits, Extent::Until(|builder| has(builder, &["kind"])))?;
     Ok(document.map_or_else(String::new, |(_, value)| string(value.get("kind"))))
 }
 
 fn is_complete(builder: &Builder) -> bool {
-    has(builder, &["apiVersion", "kind", "metadata"])
+    has(builder, &FIELDS)
 }
 
 fn has(builder: &Builder, keys: &[&str]) -> bool {

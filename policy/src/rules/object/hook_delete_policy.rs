@@ -8,7 +8,9 @@ declare_rule! {
     /// ## What it does
     ///
     /// Brings `helm.sh/hook-delete-policy` to the configured set (setting `deletePolicy`, default
-    /// `before-hook-creation`): spelled exactly, each policy once; their order is free.
+    /// `before-hook-creation`): spelled exactly, each policy once; their order is free. It leaves an object with
+    /// `generateName` alone: it gets a new name each time, and before-hook-creation makes Helm fail ("resource name may
+    /// not be empty").
     ///
     /// ## Why is this bad?
     ///
@@ -56,6 +58,10 @@ declare_rule! {
 
 fn check(context: &Context<'_>) -> Option<Problem> {
     let hook = context.helm_hook()?;
+    // The API server may have filled in a name since; without one in the chart Helm fails at before-hook-creation.
+    if context.object.generate_name().is_some() {
+        return None;
+    }
     let wanted = context.settings.delete_policy;
     if hook.delete_policy.is_some_and(|value| spelled(value, wanted)) {
         return None;
@@ -134,6 +140,15 @@ mod tests {
             let problem = problem(&value, &json!({})).unwrap();
             assert!(problem.message.contains(harm), "{value}: {}", problem.message);
         }
+    }
+
+    #[test]
+    fn an_object_with_a_generated_name_is_left_alone() {
+        let annotations = json!({"helm.sh/hook": "pre-install", "helm.sh/hook-delete-policy": "hook-failed"});
+        let metadata = json!({"name": "m-x7k2p", "generateName": "m-", "annotations": annotations});
+        let object = Object::new(Kind::Job, json!({ "metadata": metadata }));
+        let settings = Settings::parse(&json!({})).unwrap();
+        assert_eq!(check(&Context::new(&asking(Change::Create { object }), &settings).unwrap()), None);
     }
 
     #[test]

@@ -59,6 +59,8 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
                 .into_iter()
                 .find(|(policy, _)| policies.contains(*policy))?;
         let removes = removes.as_str();
+        // Helm fails where it is to delete what has no name.
+        let first = if hook.key.name.is_empty() { "give it a name and " } else { "" };
         Some(
             Problem::new(
                 FieldPath::annotation(helm::HOOK_DELETE_POLICY),
@@ -67,7 +69,7 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
                      {ends}.",
                     hook.template
                 ),
-                format!("In {}, write {}: \"before-hook-creation\".", hook.template.place(), helm::HOOK_DELETE_POLICY),
+                format!("In {}, {first}write {}: \"before-hook-creation\".", hook.template.place(), helm::HOOK_DELETE_POLICY),
             )
             .about(hook.key.object_ref()),
         )

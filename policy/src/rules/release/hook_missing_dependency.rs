@@ -1,6 +1,6 @@
-use crate::finding::{FieldPath, Problem, needs};
-use crate::helm::{self, Event, Events};
-use crate::references::{named_services, references};
+use crate::finding::{FieldPath, Problem, names, needs};
+use crate::helm::{self, Events};
+use crate::references::{Services, named_services, references};
 use crate::release::{HookDocument, Key, Live, Operation, Release, Template};
 use crate::rules::{Level, RuleLevel};
 
@@ -9,13 +9,13 @@ declare_rule! {
     ///
     /// Denies a record with a hook that needs a ServiceAccount, Secret, ConfigMap or PersistentVolumeClaim which this
     /// release creates only after the hook, and which does not exist yet. It warns when the object is nowhere to be
-    /// found, when nobody can tell whether it exists, and when the hook names a Service of this release that does
-    /// not exist yet, such as a bundled database.
+    /// found, when nobody can tell whether it exists, and when the hook names a Service of this release as a host and
+    /// the Service does not exist yet, such as that of a bundled database.
     ///
     /// ## Why is this bad?
     ///
     /// The Job never gets a pod, or its pod never starts. Helm waits for the hook until its timeout, and the release
-    /// fails.
+    /// fails. A pod that connects to a Service which is not there yet waits for it, or fails.
     ///
     /// ## Example
     ///
@@ -71,8 +71,13 @@ declare_rule! {
 }
 
 fn check(release: &Release<'_>) -> Vec<Problem> {
+    let resources = release.record.resources.iter().map(|resource| &resource.key);
+    let services = resources.filter(|key| key.group.is_empty() && key.kind == "Service");
+    let services = services.map(|key| (key.namespace.as_str(), key.name.as_str())).collect();
     let hooks = release.hooks_now().filter(|hook| !hook.is_opted_out);
-    hooks.flat_map(|hook| missing_objects(release, hook).into_iter().chain(missing_services(release, hook))).collect()
+    hooks
+        .flat_map(|hook| missing_objects(release, hook).into_iter().chain(missing_services(release, hook, &services)))
+        .collect()
 }
 
 fn missing_objects(release: &Release<'_>, hook: &HookDocument<'_>) -> Vec<Problem> {
@@ -100,23 +105,49 @@ fn missing_objects(release: &Release<'_>, hook: &HookDocument<'_>) -> Vec<Proble
         .collect()
 }
 
-fn missing_services(release: &Release<'_>, hook: &HookDocument<'_>) -> Vec<Problem> {
+fn missing_services(release: &Release<'_>, hook: &HookDocument<'_>, services: &Services<'_>) -> Vec<Problem> {
     if !release.runs_before_resources(hook) {
         return Vec::new();
     }
-    let services = release.record.resources.iter().filter(|resource| resource.key.kind == "Service");
-    let names: Vec<_> = services.map(|service| (service.key.namespace.clone(), service.key.name.clone())).collect();
-    let hosts = hook.object.iter().flat_map(|object| named_services(object, &hook.key.namespace, &names));
+    let hosts = hook.object.iter().flat_map(|object| named_services(object, &hook.key.namespace, services));
     hosts
         .filter_map(|reference| {
             let namespace = reference.namespace.unwrap_or(&hook.key.namespace);
             let key = Key::core(reference.kind.as_str(), namespace, reference.name);
             let template = release.record.resource(&key)?.template;
             let exists = release.exists_before(&key);
-            let problem = || comes_too_late(release, hook, &key, template, &reference.field, exists).warn_at_most();
+            let problem = || may_be_too_late(release, hook, &key, template, &reference.field, exists).warn_at_most();
             (exists != Some(true)).then(problem)
         })
         .collect()
+}
+
+/// Whether the hook connects to the Service, and when, only its program knows.
+fn may_be_too_late(
+    release: &Release<'_>,
+    hook: &HookDocument<'_>,
+    key: &Key,
+    template: Template<'_>,
+    field: &str,
+    exists: Option<bool>,
+) -> Problem {
+    let unless = if exists.is_none() { ", unless it was created before, which could not be looked up" } else { "" };
+    let message = format!(
+        "{}, which this release creates only after it ({template}){unless}. A {} hook that connects to it \
+         would wait or fail, and the {} with it.",
+        names(key, field),
+        release.operation.pre().as_str(),
+        release.operation.as_str()
+    );
+    let help = format!("If it connects to it, in {} write {}.", hook.template.place(), moved(release, hook));
+    Problem::new(FieldPath::annotation(helm::HOOK), message, help).about(hook.key.object_ref())
+}
+
+/// The annotation with which the hook runs when the release's resources are there.
+fn moved(release: &Release<'_>, hook: &HookDocument<'_>) -> String {
+    let (pre, post) = (release.operation.pre(), release.operation.post());
+    let moved = hook.events().map(|events| events.moved(pre, post).safely_completed().to_string()).unwrap_or_default();
+    format!("{}: \"{moved}\"", helm::HOOK)
 }
 
 fn comes_too_late(
@@ -127,31 +158,22 @@ fn comes_too_late(
     field: &str,
     exists: Option<bool>,
 ) -> Problem {
-    let (pre, post) = (release.operation.pre(), release.operation.post());
     let unless = if exists.is_none() { " or was created before, which could not be looked up: if not," } else { ":" };
     let message = format!(
         "{}, which this release creates only after it ({template}){unless} as a {} hook it would wait until \
          the timeout, and the {} would fail.",
         needs(key, field),
-        pre.as_str(),
+        release.operation.pre().as_str(),
         release.operation.as_str()
     );
-    Problem::new(FieldPath::annotation(helm::HOOK), message, remedy(release, hook, key, template, pre, post))
+    Problem::new(FieldPath::annotation(helm::HOOK), message, remedy(release, hook, key, template))
         .about(hook.key.object_ref())
 }
 
 /// Run it when the object is there, or bring the object along as an earlier hook.
-fn remedy(
-    release: &Release<'_>,
-    hook: &HookDocument<'_>,
-    key: &Key,
-    template: Template<'_>,
-    pre: Event,
-    post: Event,
-) -> String {
-    let moved = hook.events().map(|events| events.moved(pre, post).safely_completed().to_string()).unwrap_or_default();
+fn remedy(release: &Release<'_>, hook: &HookDocument<'_>, key: &Key, template: Template<'_>) -> String {
     let earlier = match release.operation {
-        Operation::Install | Operation::Upgrade if key.kind != "Service" => format!(
+        Operation::Install | Operation::Upgrade => format!(
             " Or make {} a hook too in {}: {}: \"{}\", {}: \"{}\".",
             key.kind,
             template.place(),
@@ -160,9 +182,9 @@ fn remedy(
             helm::HOOK_WEIGHT,
             hook.weight.saturating_sub(10)
         ),
-        Operation::Install | Operation::Upgrade | Operation::Rollback => String::new(),
+        Operation::Rollback => String::new(),
     };
-    format!("In {}, write {}: \"{moved}\".{earlier}", hook.template.place(), helm::HOOK)
+    format!("In {}, write {}.{earlier}", hook.template.place(), moved(release, hook))
 }
 
 fn is_nowhere(release: &Release<'_>, hook: &HookDocument<'_>, key: &Key, field: &str) -> Problem {

@@ -11,7 +11,8 @@ declare_rule! {
     ///
     /// Denies a record with a hook whose explicit delete policy leaves it where it is, when the hook is already
     /// there: in the last revision or live. It warns on an install, and for hook-succeeded alone, which leaves the
-    /// hook only after a failure. hook-succeeded and hook-failed together always delete it.
+    /// hook only after a failure. hook-succeeded and hook-failed together always delete it. A hook with `generateName`
+    /// and no name gets a new one each time, and is left alone: with before-hook-creation Helm would fail.
     ///
     /// ## Why is this bad?
     ///
@@ -78,7 +79,16 @@ declare_rule! {
 }
 
 fn check(release: &Release<'_>) -> Vec<Problem> {
-    release.hooks_now().filter(|hook| !hook.is_opted_out).filter_map(|hook| find(release, hook)).collect()
+    release
+        .hooks_now()
+        .filter(|hook| !hook.is_opted_out && has_a_name(hook))
+        .filter_map(|hook| find(release, hook))
+        .collect()
+}
+
+/// Each object made with generateName has another name, and meets no earlier one.
+fn has_a_name(hook: &HookDocument<'_>) -> bool {
+    !hook.key.name.is_empty()
 }
 
 fn find(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<Problem> {
