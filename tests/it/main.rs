@@ -41,6 +41,7 @@ mod release_cases;
 mod release_records;
 mod releases;
 mod rules;
+mod shells;
 mod streams;
 mod timeline;
 mod workflows;
