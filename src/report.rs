@@ -29,7 +29,7 @@ pub(crate) enum Format {
     /// For people, 80 columns wide
     #[default]
     Human,
-    /// The documented format, version 1
+    /// JSON, version 1: docs/output.md
     Json,
     /// SARIF 2.1.0, for code scanning
     Sarif,
@@ -196,6 +196,10 @@ impl Judged {
     pub(crate) fn where_no_cluster_was_given(mut self) -> Self {
         self.findings.retain(|finding| finding.level != Level::Warn || !finding.message.ends_with(NO_VIEW));
         self
+    }
+
+    pub(crate) fn says_something(&self) -> bool {
+        self.verdict != Verdict::Allow || !self.findings.is_empty()
     }
 
     pub(crate) fn findings(&self) -> &[Finding] {

@@ -21,6 +21,7 @@ mod cli_release;
 mod commands;
 mod corpus;
 mod docs;
+mod endings;
 mod engines;
 mod field;
 mod fix;
