@@ -76,8 +76,9 @@ fn plural(kind: &str) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{plural, request_of};
+    use super::{is_covered, plural, request_of, with};
     use crate::input::Content;
+    use crate::metadata::Metadata;
 
     #[test]
     fn a_manifest_becomes_its_create() {
@@ -100,6 +101,23 @@ mod tests {
             (&audit["uid"], &audit["operation"], &audit["oldObject"]),
             (&json!("u"), &json!("CREATE"), &json!(null))
         );
+    }
+
+    #[test]
+    fn a_request_is_covered_by_its_resource_or_the_one_that_its_kind_suggests() {
+        let rule =
+            json!({"operations": ["CREATE"], "apiGroups": ["batch"], "apiVersions": ["v1"], "resources": ["jobs"]});
+        let metadata: Metadata = serde_json::from_value(json!({"rules": [rule]})).unwrap();
+        let kind = json!({"group": "batch", "version": "v1", "kind": "Job"});
+        let request = json!({"operation": "CREATE", "kind": kind});
+        assert!(is_covered(&metadata, &request));
+        for (field, value) in [
+            ("operation", json!("DELETE")),
+            ("subResource", json!("status")),
+            ("resource", json!({"group": "batch", "version": "v1", "resource": "cronjobs"})),
+        ] {
+            assert!(!is_covered(&metadata, &with(request.clone(), field, value)), "{field}");
+        }
     }
 
     #[test]
