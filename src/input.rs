@@ -85,6 +85,7 @@ struct List {
 
 impl<R: BufRead> Documents<R> {
     /// What was read so far held a list, were it an empty one.
+    #[must_use]
     pub fn met_a_list(&self) -> bool {
         self.met_a_list
     }

@@ -34,6 +34,7 @@ fn request(object: Value, audit: bool) -> Value {
 }
 
 /// Whether an API server would ask a policy with that metadata; of a request that names no resource that is guessed.
+#[must_use]
 pub fn is_covered(metadata: &Metadata, request: &Value) -> bool {
     let text = |pointer| request.pointer(pointer).and_then(Value::as_str);
     let guessed = plural(text("/kind/kind").unwrap_or_default());
