@@ -66,7 +66,7 @@ fn assert_completed(shell: &str, lines: &[String]) {
 #[test]
 fn shells_bash_completes_what_comes_after_a_verb() {
     let Some((bash, stage)) = stage("bash") else { return };
-    let keys: String = LINES.iter().map(|(typed, _)| format!("{typed}\t\x07")).collect();
+    let keys = LINES.iter().map(|(typed, _)| format!("{typed}\t\x07")).collect::<Vec<_>>().concat();
     let script = format!(
         "source <(stable-hooks completions bash)\nbind 'set bell-style none'\n\
          show() {{ printf '%s\\n' \"$READLINE_LINE\" >>lines; READLINE_LINE=; READLINE_POINT=0; }}\n\
@@ -78,7 +78,8 @@ fn shells_bash_completes_what_comes_after_a_verb() {
 #[test]
 fn shells_zsh_completes_what_comes_after_a_verb() {
     let Some((zsh, stage)) = stage("zsh") else { return };
-    let keys: String = LINES.iter().map(|(typed, _)| format!("zpty -w -n inner '{typed}'$'\\t\\a'\n")).collect();
+    let keys =
+        LINES.iter().map(|(typed, _)| format!("zpty -w -n inner '{typed}'$'\\t\\a'\n")).collect::<Vec<_>>().concat();
     // It edits lines only at a terminal, which its own module makes.
     let script = format!(
         "zmodload zsh/zpty\nzpty inner zsh -f -i\n\
@@ -92,7 +93,8 @@ fn shells_zsh_completes_what_comes_after_a_verb() {
 #[test]
 fn shells_fish_completes_what_comes_after_a_verb() {
     let Some((fish, stage)) = stage("fish") else { return };
-    let asked: String = LINES.iter().map(|(typed, _)| format!("complete -C '{typed}' | head -n 1\n")).collect();
+    let asked =
+        LINES.iter().map(|(typed, _)| format!("complete -C '{typed}' | head -n 1\n")).collect::<Vec<_>>().concat();
     let script = format!("stable-hooks completions fish | source\n{asked}");
     let lines = completed(&fish, &stage, &["--no-config"], &script);
     let words: Vec<_> = lines.iter().map(|line| line.split('\t').next().unwrap().to_owned()).collect();
