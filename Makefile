@@ -1,6 +1,6 @@
 # Verbs only; CI calls the same ones. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup try test test-wasm schemas lint deny docs artifacthub reproducible e2e e2e-argocd e2e-kwctl e2e-kyverno bench fuzz fuzz-smoke mutants ci
+.PHONY: help setup try test test-wasm schemas shells lint deny docs artifacthub reproducible e2e e2e-argocd e2e-kwctl e2e-kyverno bench fuzz fuzz-smoke mutants ci
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stable-hooks
 SOURCES := Cargo.toml Cargo.lock policy/Cargo.toml policy/wasm-cargo $(shell find policy/src -name '*.rs')
@@ -8,6 +8,8 @@ BINDGEN := $(shell sed -n '/^name = "wasm-bindgen"$$/{n;s/.*"\(.*\)"/\1/p}' Carg
 RUNNER := $(CACHE)/wasm-bindgen-$(BINDGEN)/bin/wasm-bindgen-test-runner
 SCHEMAS := $(CACHE)/schemas-2
 MUTANTS := $(or $(shell command -v cargo-mutants),$(CACHE)/cargo-mutants-27.1.0/bin/cargo-mutants)
+AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
+NO_SHELLS := $(strip $(foreach name,zsh fish,$(if $(shell command -v $(name)),,$(name))))
 KUBEWARDEN := github.com/kubewarden/kubewarden-controller@v1.36.0:charts/kubewarden-crds/templates/crds/policies.kubewarden.io
 BUILT := $(or $(CARGO_TARGET_DIR),target)/wasm/wasm32-unknown-unknown/wasm
 MOST_BYTES := 550000
@@ -30,7 +32,7 @@ setup: ## install what the build needs beyond Rust
 try: annotated-policy.wasm ## watch the wasm judge requests that a real API server sent
 	cargo run -q -- review --policy annotated-policy.wasm --settings examples/settings.yaml examples/*.json || [ $$? = 1 ]
 
-test: annotated-policy.wasm annotated-releases-policy.wasm test-wasm schemas ## every test
+test: annotated-policy.wasm annotated-releases-policy.wasm test-wasm schemas shells ## every test
 	@set -e; if [ -d $(SCHEMAS) ]; then export SCHEMAS=$(SCHEMAS); fi; \
 	if command -v go >/dev/null; then set -- $$(e2e/tools/build helm3 helm4 oracle kustomize); \
 	export HELM3=$$1/helm HELM4=$$2/helm ORACLE=$$3/oracle KUSTOMIZE=$$4/kustomize; fi; \
@@ -53,6 +55,13 @@ else ifeq ($(CI),)
 	@echo "SKIPPED: the schemas need npm and Go, which are not both on the PATH" >&2
 else
 	@echo "the schemas need npm and Go, and in CI they are not skipped" >&2; exit 1
+endif
+
+# Where they cannot be installed their tests are skipped, and say so.
+shells: ## the shells that completions are tested in, installed with apt-get
+ifneq ($(NO_SHELLS),)
+	@$(AS_ROOT) apt-get update -q && $(AS_ROOT) apt-get install -qy $(NO_SHELLS) || \
+	{ echo "there is no $(NO_SHELLS), and apt-get did not install it" >&2; [ -z "$(CI)" ]; }
 endif
 
 # From packages that carry them: SARIF's from npm, the CRDs from Go modules.

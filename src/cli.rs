@@ -11,7 +11,7 @@ mod review;
 mod run;
 mod timeline;
 
-use std::fs::{File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -26,6 +26,7 @@ use crate::cluster::ClusterView;
 use crate::engine::{Engine, Native, check_settings};
 use crate::host::{DEFAULT_TIMEOUT, Policy};
 use crate::input;
+use crate::metadata::{Metadata, check_for_releases};
 use crate::report::Format;
 
 /// Keeps database-migration Jobs and their `ServiceAccounts` stable across installs, upgrades and syncs.
@@ -106,6 +107,8 @@ struct Judge {
     cluster: Arc<ClusterView>,
     /// There is a view of the cluster; without one it is not known to be empty.
     sees_cluster: bool,
+    /// What the policy says about itself, where it is a file and says so.
+    metadata: Option<Metadata>,
 }
 
 /// How a run ended.
@@ -149,7 +152,19 @@ impl<F: OutputFormat> OutputArguments<F> {
 }
 
 impl<F: OutputFormat> JudgeArguments<F> {
+    /// Who judges releases. A policy that is made for something else would find nothing, and call that good.
     fn resolve(&self) -> Result<Judge, Failure> {
+        let judge = self.resolve_for_any_object()?;
+        if let Some(path) = &self.policy {
+            check_for_releases(judge.metadata.as_ref()).map_err(|reason| {
+                let remedy = "give annotated-releases-policy.wasm, or judge natively, without --policy";
+                Failure(format!("{} cannot judge releases: {reason}; {remedy}", path.display()))
+            })?;
+        }
+        Ok(judge)
+    }
+
+    fn resolve_for_any_object(&self) -> Result<Judge, Failure> {
         let settings = self.settings.as_ref().map(|path| read_settings(path)).transpose()?.unwrap_or_else(|| json!({}));
         let cluster = Arc::new(match &self.cluster {
             Some(path) => {
@@ -157,23 +172,25 @@ impl<F: OutputFormat> JudgeArguments<F> {
             }
             None => ClusterView::default(),
         });
-        let engine: Box<dyn Engine> = match &self.policy {
+        let (engine, metadata): (Box<dyn Engine>, _) = match &self.policy {
             Some(path) => {
                 let policy = Policy::load(path, Arc::clone(&cluster), DEFAULT_TIMEOUT);
-                Box::new(policy.map_err(|error| Failure(error.to_string()))?)
+                let policy = policy.map_err(|error| Failure(error.to_string()))?;
+                let metadata = policy.metadata().cloned();
+                (Box::new(policy), metadata)
             }
-            None => Box::new(Native::new(Arc::clone(&cluster))),
+            None => (Box::new(Native::new(Arc::clone(&cluster))), None),
         };
         check_settings(engine.as_ref(), &settings).map_err(|error| match &self.settings {
             Some(path) => Failure(format!("{}: {error}", path.display())),
             None => Failure(error.to_string()),
         })?;
-        Ok(Judge { engine, settings, cluster, sees_cluster: self.cluster.is_some() })
+        Ok(Judge { engine, settings, cluster, sees_cluster: self.cluster.is_some(), metadata })
     }
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path).map_err(|error| Failure(format!("{}: {error}", path.display())))
+    fs::read(path).map_err(|error| Failure(format!("{}: {error}", path.display())))
 }
 
 /// A file, or standard input where it is called `-`, and how long it is if that is known.
@@ -183,7 +200,7 @@ fn open_input(file: &Path) -> Result<(Box<dyn BufRead>, Option<u64>), Failure> {
     }
     let fail = |error| Failure(format!("{}: {error}", file.display()));
     let opened = File::open(file).map_err(fail)?;
-    let length = opened.metadata().ok().filter(Metadata::is_file).map(|metadata| metadata.len());
+    let length = opened.metadata().ok().filter(fs::Metadata::is_file).map(|metadata| metadata.len());
     Ok((Box::new(BufReader::new(opened)), length))
 }
 

@@ -16,8 +16,8 @@ use std::vec;
 
 use serde_json::Value;
 
-pub use error::{InputError, Reason};
-pub use request::request_of;
+pub use error::{InputError, Mistyped, Reason};
+pub use request::{is_covered, request_of};
 use stream::{Located, Values};
 
 /// An object in a file.
@@ -48,7 +48,7 @@ pub fn documents(file: &[u8]) -> Documents<&[u8]> {
 
 /// The same, from whatever can be read.
 pub fn read_documents<R: BufRead>(reader: R) -> Documents<R> {
-    Documents { values: Values::new(reader), lists: Vec::new(), count: 0 }
+    Documents { values: Values::new(reader), lists: Vec::new(), count: 0, met_a_list: false }
 }
 
 /// Reads a file that holds one YAML or JSON document. An empty one is `Null`.
@@ -74,6 +74,7 @@ pub struct Documents<R> {
     /// The lists whose items are being read, the innermost last.
     lists: Vec<List>,
     count: usize,
+    met_a_list: bool,
 }
 
 struct List {
@@ -83,6 +84,12 @@ struct List {
 }
 
 impl<R: BufRead> Documents<R> {
+    /// What was read so far held a list, were it an empty one.
+    #[must_use]
+    pub fn met_a_list(&self) -> bool {
+        self.met_a_list
+    }
+
     fn next_value(&mut self) -> Option<Result<Located, InputError>> {
         while let Some(list) = self.lists.last_mut() {
             if let Some(value) = list.items.next() {
@@ -105,6 +112,7 @@ impl<R: BufRead> Iterator for Documents<R> {
             });
             match found {
                 Ok((line, template, Shape::List(items))) => {
+                    self.met_a_list = true;
                     let items = items.into_iter();
                     self.lists.push(List { line, template, items });
                 }
@@ -136,7 +144,8 @@ impl Shape {
         }
         let kind = match value.get("kind") {
             Some(Value::String(kind)) => kind.clone(),
-            _ => return Err(Reason::Unrecognized),
+            Some(Value::Null | Value::Object(_)) | None => return Err(Reason::Unrecognized),
+            Some(other) => return Err(Mistyped::text("kind", other).into()),
         };
         if kind == "AdmissionReview" {
             return match value.get_mut("request").map(Value::take) {
@@ -157,6 +166,7 @@ impl Shape {
             complete(&mut items, item_kind, value.get("apiVersion"));
             return Ok(Self::List(items));
         }
+        check_types(&value)?;
         if kind.is_empty() || !has_text(&value, "apiVersion") {
             return Err(Reason::Unrecognized);
         }
@@ -166,6 +176,23 @@ impl Shape {
 
 fn has_text(value: &Value, field: &str) -> bool {
     value.get(field).and_then(Value::as_str).is_some_and(|text| !text.is_empty())
+}
+
+/// By these fields objects are told apart; where one has another type, the API server would not even read the object.
+fn check_types(object: &Value) -> Result<(), Mistyped> {
+    let is_text = |field: &'static str, value: Option<&Value>| match value {
+        None | Some(Value::Null | Value::String(_)) => Ok(()),
+        Some(other) => Err(Mistyped::text(field, other)),
+    };
+    is_text("apiVersion", object.get("apiVersion"))?;
+    let metadata = match object.get("metadata") {
+        None | Some(Value::Null) => return Ok(()),
+        Some(Value::Object(metadata)) => metadata,
+        Some(other) => return Err(Mistyped::new("metadata", other, "an object")),
+    };
+    is_text("metadata.name", metadata.get("name"))?;
+    is_text("metadata.namespace", metadata.get("namespace"))?;
+    is_text("metadata.uid", metadata.get("uid"))
 }
 
 /// The API server leaves apiVersion and kind out of the items of a list of one kind, such as a `JobList`.

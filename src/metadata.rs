@@ -34,6 +34,89 @@ pub struct ContextAwareResource {
     pub kind: String,
 }
 
+/// What an API server asks about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Target<'a> {
+    pub operation: &'a str,
+    pub group: &'a str,
+    pub version: &'a str,
+    pub resource: &'a str,
+    /// Empty for the object itself.
+    pub subresource: &'a str,
+}
+
+/// Why a policy cannot judge releases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum NotForReleases {
+    #[error("it has no metadata, which says what the policy is asked about and what it may look at")]
+    NoMetadata,
+    #[error(
+        "the rules in its metadata lack the CREATE of {resource}, where Helm keeps its records, so an API server would \
+         not ask it about a release"
+    )]
+    NotAsked { resource: &'static str },
+    #[error(
+        "the contextAwareResources in its metadata lack {kind}, where Helm keeps its records, so it could not look at the \
+         revision before, and a flip would pass"
+    )]
+    MayNotLook { kind: &'static str },
+}
+
+impl Metadata {
+    /// Whether the API server asks the policy about that, as it matches the rules of a webhook configuration.
+    #[must_use]
+    pub fn covers(&self, target: &Target<'_>) -> bool {
+        let is_in = |rule: &Value, list, wanted| listed(rule, list).any(|item| item == "*" || item == wanted);
+        let has_resource = |rule: &Value| {
+            listed(rule, "resources").any(|item| {
+                let (resource, subresource) = item.split_once('/').unwrap_or((item, ""));
+                let fits = |pattern, found| pattern == "*" || pattern == found;
+                fits(resource, target.resource) && fits(subresource, target.subresource)
+            })
+        };
+        self.rules.iter().any(|rule| {
+            is_in(rule, "operations", target.operation)
+                && is_in(rule, "apiGroups", target.group)
+                && is_in(rule, "apiVersions", target.version)
+                && has_resource(rule)
+        })
+    }
+
+    /// What the rules cover, in words: `CREATE of secrets, configmaps`.
+    #[must_use]
+    pub fn covered(&self) -> String {
+        let join = |rule, list, comma| listed(rule, list).collect::<Vec<_>>().join(comma);
+        let words = |rule| format!("{} of {}", join(rule, "operations", "/"), join(rule, "resources", ", "));
+        let rules: Vec<_> = self.rules.iter().map(words).collect();
+        if rules.is_empty() { "none".to_owned() } else { rules.join("; ") }
+    }
+}
+
+/// Whether a policy with this metadata is asked about release records, and may look at the one before.
+///
+/// # Errors
+///
+/// When it is not.
+pub fn check_for_releases(metadata: Option<&Metadata>) -> Result<(), NotForReleases> {
+    let metadata = metadata.ok_or(NotForReleases::NoMetadata)?;
+    for (kind, resource) in [("Secret", "secrets"), ("ConfigMap", "configmaps")] {
+        let create = Target { operation: "CREATE", group: "", version: "v1", resource, subresource: "" };
+        if !metadata.covers(&create) {
+            return Err(NotForReleases::NotAsked { resource });
+        }
+        let may_look = |granted: &ContextAwareResource| (&*granted.api_version, &*granted.kind) == ("v1", kind);
+        if !metadata.context_aware_resources.iter().any(may_look) {
+            return Err(NotForReleases::MayNotLook { kind });
+        }
+    }
+    Ok(())
+}
+
+/// The texts in one of a rule's lists.
+fn listed<'a>(rule: &'a Value, list: &str) -> impl Iterator<Item = &'a str> + use<'a> {
+    rule.get(list).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+}
+
 #[derive(Debug, Error)]
 pub enum MetadataError {
     #[error("not a WebAssembly module: the file does not start with the module header")]

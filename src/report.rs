@@ -30,7 +30,7 @@ pub(crate) enum Format {
     /// For people, 80 columns wide
     #[default]
     Human,
-    /// The documented format, version 1
+    /// JSON, version 1: docs/output.md
     Json,
     /// SARIF 2.1.0, for code scanning
     Sarif,
@@ -217,6 +217,10 @@ impl Judged {
         let object = self.object.clone();
         self.findings.extend(warnings.iter().map(|message| of_text(&object, Level::Warn, message)));
         self
+    }
+
+    pub(crate) fn says_something(&self) -> bool {
+        self.verdict != Verdict::Allow || !self.findings.is_empty()
     }
 
     pub(crate) fn findings(&self) -> &[Finding] {

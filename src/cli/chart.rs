@@ -141,12 +141,19 @@ pub(super) struct Compared {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let mut run = Run::new(&arguments.judge.output);
+    let judged = judged(arguments, &mut run);
+    run.told(judged);
+    run.finish(arguments.judge.fail_on)
+}
+
+fn judged(arguments: &Arguments, run: &mut Run) -> Result<(), Failure> {
     let judge = judge(&arguments.judge)?;
-    let mut reading = Reading { judge: &judge, run: Run::new(&arguments.judge.output) };
+    let mut reading = Reading { judge: &judge, run };
     if let Some(compared) = compare(arguments.chart.as_deref(), &arguments.renders, &mut reading)? {
         reading.run.push(&compared.judged());
     }
-    reading.run.finish(arguments.judge.fail_on)
+    Ok(())
 }
 
 /// Who judges a chart: whole, since nobody waits for the answer as an API server does.

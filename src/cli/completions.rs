@@ -8,7 +8,7 @@ use super::{Failure, Outcome, written};
 /// Writes completions for a shell
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  stable-hooks completions bash > /etc/bash_completion.d/stable-hooks
+  source <(stable-hooks completions bash)
   stable-hooks completions fish > ~/.config/fish/completions/stable-hooks.fish")]
 pub(super) struct Arguments {
     /// The shell that reads them
@@ -17,9 +17,25 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, command: &mut Command) -> Result<Outcome, Failure> {
-    let mut script = Vec::new();
     let name = command.get_name().to_owned();
-    generate(arguments.shell, command, name, &mut script);
+    let script = match arguments.shell {
+        Shell::Bash => for_bash(command, &name).into_bytes(),
+        shell => script(shell, command, &name),
+    };
     written(std::io::Write::write_all(&mut std::io::stdout().lock(), &script))?;
     Ok(Outcome::NothingDenied)
+}
+
+fn script(shell: Shell, command: &mut Command, name: &str) -> Vec<u8> {
+    let mut script = Vec::new();
+    generate(shell, command, name, &mut script);
+    script
+}
+
+/// For a name with a hyphen `clap_complete` writes labels that its own jumps miss (clap-rs/clap#6421), so that nothing
+/// completes after a verb. The script is made for a name without one; the program is registered by its own.
+fn for_bash(command: &mut Command, name: &str) -> String {
+    let plain = name.replace('-', "_");
+    let script = script(Shell::Bash, command, &plain);
+    String::from_utf8_lossy(&script).replace(&format!("-o default {plain}\n"), &format!("-o default {name}\n"))
 }

@@ -58,6 +58,29 @@ fn named_chart(text: &str) -> Result<(String, PathBuf), &'static str> {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let Foretold { mut forecasts, is_complete } = foretell(arguments).unwrap_or_else(|Failure(reason)| {
+        complain(&reason);
+        Foretold { forecasts: Vec::new(), is_complete: false }
+    });
+    forecasts.sort_by_cached_key(Forecast::order);
+    let summary = Summary::of(&forecasts);
+    if !arguments.judge.output.quiet {
+        let mut out = arguments.judge.output.stdout();
+        written(arguments.judge.output.output.write(&mut out, &forecasts).and_then(|()| out.flush()))?;
+    }
+    let denied = summary.flips + summary.denied;
+    let fails = denied > 0 || (arguments.judge.fail_on == FailOn::Warn && summary.warned > 0);
+    Ok(Outcome::of(is_complete && summary.not_forecastable == 0, fails))
+}
+
+/// What could be found out.
+struct Foretold {
+    forecasts: Vec<Forecast>,
+    /// Of no release is it unknown whether there is one.
+    is_complete: bool,
+}
+
+fn foretell(arguments: &Arguments) -> Result<Foretold, Failure> {
     let mut judge = arguments.judge.resolve()?;
     let helm = Helm::of_the_user();
     helm.check().map_err(|error| match error {
@@ -91,16 +114,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     // Read within the limits for what others have stored; what is rendered here is judged whole.
     let next = Next { helm, folder, capabilities, charts, settings: judge.settings.clone() };
     judge.settings = with_defaults(&judge.settings);
-    let mut forecasts = forecasts(&releases, &next, &judge);
-    forecasts.sort_by_cached_key(Forecast::order);
-    let summary = Summary::of(&forecasts);
-    if !arguments.judge.output.quiet {
-        let mut out = arguments.judge.output.stdout();
-        written(arguments.judge.output.output.write(&mut out, &forecasts).and_then(|()| out.flush()))?;
-    }
-    let denied = summary.flips + summary.denied;
-    let fails = denied > 0 || (arguments.judge.fail_on == FailOn::Warn && summary.warned > 0);
-    Ok(Outcome::of(is_complete && summary.not_forecastable == 0, fails))
+    Ok(Foretold { forecasts: forecasts(&releases, &next, &judge), is_complete })
 }
 
 impl Arguments {

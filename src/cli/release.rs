@@ -56,21 +56,27 @@ pub(super) struct Records {
 /// One run over all that was given.
 pub(super) struct Reading<'a> {
     pub(super) judge: &'a Judge,
-    pub(super) run: Run,
+    pub(super) run: &'a mut Run,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let mut run = Run::new(&arguments.judge.output);
+    let judged = judge(arguments, &mut run);
+    run.told(judged);
+    run.finish(arguments.judge.fail_on)
+}
+
+fn judge(arguments: &Arguments, run: &mut Run) -> Result<(), Failure> {
     let judge = arguments.judge.resolve()?;
-    let mut reading = Reading { judge: &judge, run: Run::new(&arguments.judge.output) };
+    let mut reading = Reading { judge: &judge, run };
     let records = reading.records_of(&arguments.files, arguments.namespace.as_deref(), &arguments.baseline)?;
-    let mut run = reading.run;
     for given in &records.given {
-        run.report(records.judged(given, &judge));
+        reading.run.report(records.judged(given, &judge));
     }
     if !arguments.judge.output.quiet {
         records.remark(&judge);
     }
-    run.finish(arguments.judge.fail_on)
+    Ok(())
 }
 
 impl Records {
@@ -99,10 +105,20 @@ impl Records {
     }
 }
 
-/// Names a release, if there is a namespace to look in: neither a file nor what looks like one.
+/// Names a release, if there is a namespace to look in: it is no file, and Helm would take it for a name.
 fn is_name(file: &Path) -> bool {
-    let is_plain = file.to_str().is_some_and(|text| text != "-" && !text.contains(['/', '\\']));
-    is_plain && file.extension().is_none() && !file.is_file()
+    file.to_str().is_some_and(is_release_name) && !file.is_file()
+}
+
+/// An RFC 1123 subdomain, as Helm wants it, with the length that leaves room for its suffixes.
+fn is_release_name(text: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let is_label = |label: &str| {
+        let ends_well = |end: Option<&u8>| end.is_some_and(|byte| is_inner(*byte));
+        let bytes = label.as_bytes();
+        ends_well(bytes.first()) && ends_well(bytes.last()) && bytes.iter().all(|byte| is_inner(*byte) || *byte == b'-')
+    };
+    text.len() <= 53 && text.split('.').all(is_label)
 }
 
 impl Reading<'_> {
@@ -120,7 +136,9 @@ impl Reading<'_> {
         let mut given = Vec::new();
         for file in files {
             given.extend(match &namespace {
-                Some(namespace) if is_name(file) => self.release(&file.display().to_string(), namespace),
+                Some(namespace) if is_name(file) => {
+                    self.live(&file.display().to_string(), namespace, ", and no file of that name here")
+                }
                 _ => self.file(file),
             });
         }
@@ -145,13 +163,19 @@ impl Reading<'_> {
 
     /// The records of a live release.
     pub(super) fn release(&mut self, name: &str, namespace: &str) -> Vec<Given> {
+        self.live(name, namespace, "")
+    }
+
+    /// The same; `otherwise` is what else the name could have meant, for where there is no such release.
+    fn live(&mut self, name: &str, namespace: &str, otherwise: &str) -> Vec<Given> {
         let listing = kubectl::records(name, namespace);
         if let Some(reason) = &listing.failure {
             self.run.cannot_judge(reason);
         }
         if documents(&listing.printed).next().is_none() {
             if listing.failure.is_none() {
-                self.run.cannot_judge(&format!("there is no record of `{name}` in `{namespace}`"));
+                let reason = format!("there is no record of `{name}` in `{namespace}`{otherwise}");
+                self.run.cannot_judge(&reason);
             }
             return Vec::new();
         }
@@ -168,7 +192,7 @@ impl Reading<'_> {
         source_of: impl Fn(String, &str) -> String,
     ) -> Vec<Given> {
         let (settings, mut found, mut objects, mut records) = (&self.judge.settings, Vec::new(), 0, 0);
-        self.run.documents(file, bytes, None, |run, source, document| {
+        let is_empty_list = self.run.documents(file, bytes, None, |run, source, document| {
             objects += 1;
             let named = name_of(&document);
             let place = place(&document, &named);
@@ -180,7 +204,7 @@ impl Reading<'_> {
                 Err(error) => run.cannot_judge(&format!("{place}: {named}: {error}")),
             }
         });
-        if objects > 0 && records == 0 {
+        if is_empty_list || (objects > 0 && records == 0) {
             self.run.cannot_judge(&format!("{file}: there is no release record in it"));
         }
         found

@@ -1,13 +1,15 @@
 //! `review`: what the policy says to requests and manifests.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use stable_hooks_policy::shown::Visible;
 
 use super::run::{Asked, Run};
-use super::{Failure, JudgeArguments, Outcome, open_input};
-use crate::input::{Document, request_of};
-use crate::report::Place;
+use super::{Failure, JudgeArguments, Outcome, open_input, remark};
+use crate::input::{Document, is_covered, request_of};
+use crate::metadata::Metadata;
+use crate::report::{Judged, Place};
 
 /// Judges `AdmissionReviews`, `AdmissionRequests` and manifests
 ///
@@ -28,28 +30,73 @@ pub(super) struct Arguments {
     judge: JudgeArguments,
 }
 
+/// How many of the objects an API server would ask the policy about.
+#[derive(Default)]
+struct Coverage {
+    objects: usize,
+    covered: usize,
+    /// The policy said something about an object that it would not be asked about.
+    misleads: bool,
+}
+
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let judge = arguments.judge.resolve()?;
     let mut run = Run::new(&arguments.judge.output);
+    let judged = judge(arguments, &mut run);
+    run.told(judged);
+    run.finish(arguments.judge.fail_on)
+}
+
+fn judge(arguments: &Arguments, run: &mut Run) -> Result<(), Failure> {
+    let judge = arguments.judge.resolve_for_any_object()?;
+    let mut coverage = Coverage::default();
     let standard_input = [PathBuf::from("-")];
     let files = if arguments.files.is_empty() { &standard_input[..] } else { &arguments.files };
     for path in files {
-        if run.is_over() {
-            break;
-        }
         let file = path.display().to_string();
         match open_input(path) {
-            Ok((reader, length)) => run.documents(&file, reader, length, |run, source, document| {
-                let Document { line, template, content, .. } = document;
-                let place = Place { file: file.clone(), line: Some(line) };
-                let request = request_of(content, arguments.audit);
-                let asked = Asked { source, place, request };
-                let template = (!template.is_empty()).then_some(Place { file: template, line: None });
-                let judged = asked.judged(judge.engine.as_ref(), &judge.settings);
-                run.report(judged.map(|judged| judged.in_templates(|_, _| template.clone())));
-            }),
+            Ok((reader, length)) => {
+                run.documents(&file, reader, length, |run, source, document| {
+                    let Document { line, template, content, .. } = document;
+                    let place = Place { file: file.clone(), line: Some(line) };
+                    let request = request_of(content, arguments.audit);
+                    let covered = judge.metadata.as_ref().map(|metadata| is_covered(metadata, &request));
+                    let asked = Asked { source, place, request };
+                    let template = (!template.is_empty()).then_some(Place { file: template, line: None });
+                    let judged = asked.judged(judge.engine.as_ref(), &judge.settings);
+                    if let (Some(covered), Ok(judged)) = (covered, &judged) {
+                        coverage.count(covered, judged);
+                    }
+                    run.report(judged.map(|judged| judged.in_templates(|_, _| template.clone())));
+                });
+            }
             Err(Failure(reason)) => run.cannot_judge(&reason),
         }
     }
-    run.finish(arguments.judge.fail_on)
+    if let (Some(path), Some(metadata), false) =
+        (&arguments.judge.policy, &judge.metadata, arguments.judge.output.quiet)
+    {
+        coverage.remark(path, metadata);
+    }
+    Ok(())
+}
+
+impl Coverage {
+    fn count(&mut self, is_covered: bool, judged: &Judged) {
+        self.objects += 1;
+        self.covered += usize::from(is_covered);
+        self.misleads |= !is_covered && judged.says_something();
+    }
+
+    /// Who gives a policy what it is not made for can take its silence, or its denial, for what a cluster would say.
+    fn remark(&self, policy: &Path, metadata: &Metadata) {
+        let Self { objects, covered, misleads } = self;
+        if *objects > 0 && (*covered == 0 || *misleads) {
+            let (policy, rules) = (policy.display().to_string(), metadata.covered());
+            remark(&format!(
+                "an API server would ask {} about {covered} of these {objects} objects: the rules in its metadata are {}",
+                Visible(&policy),
+                Visible(&rules),
+            ));
+        }
+    }
 }

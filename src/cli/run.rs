@@ -72,45 +72,48 @@ impl Run {
         self.progress.suspend(|| complain(reason));
     }
 
-    /// Nobody reads on; what is judged now is judged for nobody.
-    pub(super) fn is_over(&self) -> bool {
-        self.written.is_err()
+    /// What was done; or why it could not be, told. The report goes on to its end either way.
+    pub(super) fn told<T>(&mut self, done: Result<T, Failure>) -> Option<T> {
+        done.map_err(|Failure(reason)| self.cannot_judge(&reason)).ok()
     }
 
-    /// Reads a file's objects one by one, each with the source that the report shows.
+    /// Reads a file's objects one by one, each with the source that the report shows. An empty list is as good as any
+    /// other; that it was one is the answer.
     pub(super) fn documents(
         &mut self,
         file: &str,
         reader: impl BufRead,
         length: Option<u64>,
         mut each: impl FnMut(&mut Self, String, Document),
-    ) {
+    ) -> bool {
         let (reader, position) = counted(reader);
         self.progress.file(length);
-        let mut documents = read_documents(reader).peekable();
-        if documents.peek().is_none() {
+        let mut documents = read_documents(reader);
+        let first = documents.next();
+        let is_empty_list = first.is_none() && documents.met_a_list();
+        if first.is_none() && !is_empty_list {
             self.cannot_judge(&format!("{file}: there is no object in it"));
         }
-        while let Some(document) = documents.next() {
+        let second = first.as_ref().and_then(|_| documents.next());
+        let is_alone = second.is_none();
+        for document in first.into_iter().chain(second).chain(documents) {
             match document {
                 Ok(document) => {
-                    let is_whole_file = document.number == 1 && documents.peek().is_none();
                     let source = match document.content {
-                        Content::Request(_) if is_whole_file => file.to_owned(),
+                        Content::Request(_) if is_alone => file.to_owned(),
                         Content::Request(_) | Content::Manifest(_) => format!("{file}#{}", document.number),
                     };
                     each(self, source, document);
                 }
                 Err(error) => self.cannot_judge(&format!("{file}:{}: {}", error.line, error.reason)),
             }
-            if self.is_over() {
-                break;
-            }
             self.progress.advance_to(position.get());
         }
         self.progress.finish();
+        is_empty_list
     }
 
+    /// Counts a result and writes it; where standard output is closed it is only counted, for the exit code.
     pub(super) fn push(&mut self, judged: &Judged) {
         self.summary.count(judged);
         if let (Some((out, writer)), Ok(())) = (&mut self.output, &self.written) {

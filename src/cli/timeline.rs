@@ -52,18 +52,19 @@ enum Format {
     Svg,
     /// One page that loads nothing
     Html,
-    /// The documented format, version 1
+    /// JSON, version 1: docs/timeline.md
     Json,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let output = &arguments.judge.output;
-    let run = Run::counting(output);
-    let (timelines, run) = match arguments.inputs.as_slice() {
-        [] => of_chart(None, arguments, run)?,
-        [chart] if is_chart(chart) => of_chart(Some(chart), arguments, run)?,
-        inputs => of_records(inputs, arguments, run)?,
+    let mut run = Run::counting(output);
+    let timelines = match arguments.inputs.as_slice() {
+        [] => of_chart(None, arguments, &mut run),
+        [chart] if is_chart(chart) => of_chart(Some(chart), arguments, &mut run),
+        inputs => of_records(inputs, arguments, &mut run),
     };
+    let timelines = run.told(timelines).unwrap_or_default();
     if !output.quiet {
         let mut stdout = output.stdout();
         written(write(&mut stdout, output.output, &timelines, run.summary(), width()).and_then(|()| stdout.flush()))?;
@@ -82,7 +83,7 @@ fn is_bare(path: &Path) -> bool {
     path.components().count() == 1 && path.file_name() == Some(path.as_os_str())
 }
 
-fn of_chart(chart: Option<&Path>, arguments: &Arguments, run: Run) -> Result<(Vec<Timeline>, Run), Failure> {
+fn of_chart(chart: Option<&Path>, arguments: &Arguments, run: &mut Run) -> Result<Vec<Timeline>, Failure> {
     if !arguments.baseline.is_empty() {
         return Err(Failure(
             "--baseline goes with records, and a chart is given; for an older chart there is --against".to_owned(),
@@ -95,16 +96,15 @@ fn of_chart(chart: Option<&Path>, arguments: &Arguments, run: Run) -> Result<(Ve
     let judge = chart::judge(&arguments.judge)?;
     let mut reading = Reading { judge: &judge, run };
     let compared = chart::compare(chart, &arguments.renders, &mut reading)?;
-    let mut run = reading.run;
-    let Some(compared) = compared else { return Ok((Vec::new(), run)) };
+    let Some(compared) = compared else { return Ok(Vec::new()) };
     let Compared { before, after: (record, judged) } = &compared;
     let before = before.as_ref().map(|(record, judged)| (record, judged.as_ref()));
     let timeline = timeline(before, (record, judged), |_| None, &judge.settings);
-    run.push(&compared.judged());
-    Ok((timeline.into_iter().collect(), run))
+    reading.run.push(&compared.judged());
+    Ok(timeline.into_iter().collect())
 }
 
-fn of_records(inputs: &[PathBuf], arguments: &Arguments, run: Run) -> Result<(Vec<Timeline>, Run), Failure> {
+fn of_records(inputs: &[PathBuf], arguments: &Arguments, run: &mut Run) -> Result<Vec<Timeline>, Failure> {
     if arguments.renders.want_a_chart() {
         return Err(Failure("these options go with a chart, and records are given: only -n and --baseline".to_owned()));
     }
@@ -112,12 +112,11 @@ fn of_records(inputs: &[PathBuf], arguments: &Arguments, run: Run) -> Result<(Ve
     let mut reading = Reading { judge: &judge, run };
     let namespace = arguments.renders.namespace.as_deref();
     let records = reading.records_of(inputs, namespace, &arguments.baseline)?;
-    let mut run = reading.run;
-    let judged: Vec<_> = records.given.iter().map(|given| run.counted(records.judged(given, &judge))).collect();
+    let judged: Vec<_> = records.given.iter().map(|given| reading.run.counted(records.judged(given, &judge))).collect();
     if !arguments.judge.output.quiet {
         records.remark(&judge);
     }
-    Ok((timelines(&records, &judged, &judge.settings), run))
+    Ok(timelines(&records, &judged, &judge.settings))
 }
 
 /// Each revision beside the one that it is compared with; a first one is shown beside the next.

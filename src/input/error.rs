@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
 use stable_hooks_policy::yaml::{Problem, YamlError};
 use thiserror::Error;
 
@@ -32,8 +33,41 @@ pub enum Reason {
     NoRequest,
     #[error("neither an AdmissionReview, an AdmissionRequest nor an object with apiVersion and kind")]
     Unrecognized,
+    #[error(transparent)]
+    Mistyped(#[from] Mistyped),
     #[error("more than one document")]
     MoreThanOne,
+}
+
+/// A field of an object that has another type than Kubernetes gives it.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("{field} is {found} where Kubernetes wants {wanted}{advice}")]
+pub struct Mistyped {
+    field: &'static str,
+    found: &'static str,
+    wanted: &'static str,
+    advice: &'static str,
+}
+
+impl Mistyped {
+    pub(super) fn new(field: &'static str, found: &Value, wanted: &'static str) -> Self {
+        let found = match found {
+            Value::Null => "null",
+            Value::Bool(_) => "true or false",
+            Value::Number(_) => "a number",
+            Value::String(_) => "a string",
+            Value::Array(_) => "a list",
+            Value::Object(_) => "an object",
+        };
+        Self { field, found, wanted, advice: "" }
+    }
+
+    /// Where a string is wanted.
+    pub(super) fn text(field: &'static str, found: &Value) -> Self {
+        let is_scalar = matches!(found, Value::Bool(_) | Value::Number(_));
+        let advice = if is_scalar { "; put it in quotes" } else { "" };
+        Self { advice, ..Self::new(field, found, "a string") }
+    }
 }
 
 impl InputError {

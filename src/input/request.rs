@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Content;
+use crate::metadata::{Metadata, Target};
 
 /// The request itself, or for a manifest that of its CREATE; with `audit`, what the audit scanner would ask about the object.
 pub fn request_of(content: Content, audit: bool) -> Value {
@@ -32,9 +33,24 @@ fn request(object: Value, audit: bool) -> Value {
     if audit { audited(request, object) } else { with(request, "object", object) }
 }
 
+/// Whether an API server would ask a policy with that metadata; of a request that names no resource that is guessed.
+#[must_use]
+pub fn is_covered(metadata: &Metadata, request: &Value) -> bool {
+    let text = |pointer| request.pointer(pointer).and_then(Value::as_str);
+    let guessed = plural(text("/kind/kind").unwrap_or_default());
+    let of_either = |resource, kind| text(resource).or_else(|| text(kind)).unwrap_or_default();
+    metadata.covers(&Target {
+        operation: text("/operation").unwrap_or_default(),
+        group: of_either("/resource/group", "/kind/group"),
+        version: of_either("/resource/version", "/kind/version"),
+        resource: text("/resource/resource").unwrap_or(&guessed),
+        subresource: text("/subResource").unwrap_or_default(),
+    })
+}
+
 /// No user, and the object's own uid: so the audit scanner asks.
 fn audited(request: Value, object: Value) -> Value {
-    let uid = object.pointer("/metadata/uid").cloned().unwrap_or_else(|| json!(""));
+    let uid = object.pointer("/metadata/uid").filter(|uid| uid.is_string()).cloned().unwrap_or_else(|| json!(""));
     let request = with(with(request, "uid", uid), "userInfo", json!({}));
     let request = with(with(request, "operation", json!("CREATE")), "oldObject", Value::Null);
     with(request, "object", object)
@@ -61,8 +77,9 @@ fn plural(kind: &str) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{plural, request_of};
+    use super::{is_covered, plural, request_of, with};
     use crate::input::Content;
+    use crate::metadata::Metadata;
 
     #[test]
     fn a_manifest_becomes_its_create() {
@@ -85,6 +102,23 @@ mod tests {
             (&audit["uid"], &audit["operation"], &audit["oldObject"]),
             (&json!("u"), &json!("CREATE"), &json!(null))
         );
+    }
+
+    #[test]
+    fn a_request_is_covered_by_its_resource_or_the_one_that_its_kind_suggests() {
+        let rule =
+            json!({"operations": ["CREATE"], "apiGroups": ["batch"], "apiVersions": ["v1"], "resources": ["jobs"]});
+        let metadata: Metadata = serde_json::from_value(json!({"rules": [rule]})).unwrap();
+        let kind = json!({"group": "batch", "version": "v1", "kind": "Job"});
+        let request = json!({"operation": "CREATE", "kind": kind});
+        assert!(is_covered(&metadata, &request));
+        for (field, value) in [
+            ("operation", json!("DELETE")),
+            ("subResource", json!("status")),
+            ("resource", json!({"group": "batch", "version": "v1", "resource": "cronjobs"})),
+        ] {
+            assert!(!is_covered(&metadata, &with(request.clone(), field, value)), "{field}");
+        }
     }
 
     #[test]

@@ -121,3 +121,73 @@ fn metadata_of_another_shape_is_refused() {
     let text = error.to_string();
     assert!(text.starts_with("the section `io.kubewarden.metadata` does not hold policy metadata: "), "{text}");
 }
+
+fn rules(rules: Value) -> Metadata {
+    serde_json::from_value(json!({"rules": rules})).unwrap()
+}
+
+const SECRETS: Target<'_> =
+    Target { operation: "CREATE", group: "", version: "v1", resource: "secrets", subresource: "" };
+
+#[test]
+fn rules_cover_what_an_api_server_would_ask_about() {
+    let rule = |operation: &str, group: &str, version: &str, resource: &str| {
+        let rule =
+            json!({"operations": [operation], "apiGroups": [group], "apiVersions": [version], "resources": [resource]});
+        rules(json!([complete()["rules"][0], rule])).covers(&SECRETS)
+    };
+    for resource in ["secrets", "*", "*/*", "secrets/*"] {
+        assert!(rule("CREATE", "", "v1", resource), "{resource}");
+    }
+    assert!(rule("*", "*", "*", "*"));
+    for (operation, group, version, resource) in [
+        ("UPDATE", "", "v1", "secrets"),
+        ("CREATE", "batch", "v1", "secrets"),
+        ("CREATE", "", "v2", "secrets"),
+        ("CREATE", "", "v1", "configmaps"),
+        ("CREATE", "", "v1", "secrets/status"),
+        ("CREATE", "", "v1", "*/status"),
+    ] {
+        assert!(!rule(operation, group, version, resource), "{operation} {group} {version} {resource}");
+    }
+    let status = Target { subresource: "status", ..SECRETS };
+    for (resource, is_covered) in
+        [("secrets", false), ("*", false), ("*/*", true), ("*/status", true), ("secrets/scale", false)]
+    {
+        let all = json!({"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": [resource]});
+        assert_eq!(rules(json!([all])).covers(&status), is_covered, "{resource}");
+    }
+    assert!(!rules(json!([])).covers(&SECRETS) && !rules(json!(["odd", {"resources": 7}])).covers(&SECRETS));
+}
+
+#[test]
+fn a_policy_for_releases_is_asked_about_records_and_may_read_them() {
+    let metadata = |resources: Value, kinds: &[&str]| {
+        let mut metadata = rules(
+            json!([{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": resources}]),
+        );
+        let granted = |kind: &&str| ContextAwareResource { api_version: "v1".to_owned(), kind: (*kind).to_owned() };
+        metadata.context_aware_resources = kinds.iter().map(granted).collect();
+        metadata
+    };
+    let both = metadata(json!(["secrets", "configmaps"]), &["ConfigMap", "Secret"]);
+    assert_eq!(check_for_releases(Some(&both)), Ok(()));
+    assert_eq!(check_for_releases(None), Err(NotForReleases::NoMetadata));
+    for (resources, kinds, reason) in [
+        (json!(["configmaps"]), &["Secret", "ConfigMap"][..], NotForReleases::NotAsked { resource: "secrets" }),
+        (json!(["secrets"]), &["Secret", "ConfigMap"], NotForReleases::NotAsked { resource: "configmaps" }),
+        (json!(["*"]), &["ConfigMap"], NotForReleases::MayNotLook { kind: "Secret" }),
+        (json!(["*"]), &["Secret"], NotForReleases::MayNotLook { kind: "ConfigMap" }),
+    ] {
+        assert_eq!(check_for_releases(Some(&metadata(resources, kinds))), Err(reason));
+    }
+}
+
+#[test]
+fn what_is_covered_is_said_in_words() {
+    let two = json!([
+        {"operations": ["CREATE", "UPDATE"], "resources": ["jobs"]}, {"operations": ["*"], "resources": ["a", "b"]}
+    ]);
+    assert_eq!(rules(two).covered(), "CREATE/UPDATE of jobs; * of a, b");
+    assert_eq!(rules(json!([])).covered(), "none");
+}

@@ -23,7 +23,7 @@ pub(crate) enum Format {
     /// For people: a table, then the findings
     #[default]
     Human,
-    /// The documented format, version 1
+    /// JSON, version 1: docs/forecast.md
     Json,
     /// A page that loads nothing
     Html,

@@ -286,7 +286,8 @@ fn release_what_is_no_record_is_exit_code_2_with_a_reason() {
     for (arguments, reason) in [
         (vec!["release", &file], "plain-job.json: there is no release record in it"),
         (vec!["release", "-"], "-: there is no object in it"),
-        (vec!["release", "nowhere.json", "-n", "shop"], "-n goes with a release's name, and only files are given"),
+        (vec!["release", &file, "-n", "shop"], "-n goes with a release's name, and only files are given"),
+        (vec!["release", "./nowhere.json", "-n", "shop"], "-n goes with a release's name, and only files are given"),
         (vec!["release", "orders"], "(to read a release by its name, add -n NAMESPACE)"),
         (vec!["release"], "required"),
     ] {
@@ -335,6 +336,13 @@ fn release_a_name_is_read_with_kubectl() {
     let sources: Vec<_> = report["results"].as_array().unwrap().iter().map(|result| &result["source"]).collect();
     assert_eq!(sources, [&json!("sh.helm.release.v1.orders.v1"), &json!("sh.helm.release.v1.orders.v2")]);
 
+    // Helm lets a name hold dots.
+    for verb in ["release", "timeline"] {
+        let (output, called) = with_kubectl("kubectl-dots", &script, &[verb, "api.v2", "-n", "cap3", "-q"]);
+        assert_eq!(called, "get secrets,configmaps -n cap3 -l owner=helm,name=api.v2 -o json\n");
+        assert_eq!(code(&output), 1, "{verb}: {}", stderr(&output));
+    }
+
     // A folder of that name, a chart's for example, is no file.
     let (output, _) = with_kubectl("kubectl-folder", &script, &["release", "tests", "-n", "cap3", "-q"]);
     assert_eq!(code(&output), 1, "{}", stderr(&output));
@@ -361,7 +369,23 @@ fn release_what_kubectl_cannot_do_is_told() {
 
     let (output, _) = with_kubectl("kubectl-empty", &format!("echo '{}'", list(&[])), &arguments);
     assert_eq!(code(&output), 2);
-    assert!(stderr(&output).contains("there is no record of `orders` in `shop`"), "{}", stderr(&output));
+    let told = "error: there is no record of `orders` in `shop`, and no file of that name here\n";
+    assert_eq!(stderr(&output), told);
+}
+
+#[test]
+#[cfg(unix)]
+fn release_what_helm_would_not_take_for_a_name_is_a_file() {
+    let (long, longest) = ("a".repeat(54), "a".repeat(53));
+    for file in ["Orders", "a_b", "-a", "a..b", ".a", "a.", "./a", "a/b", "a b", &long] {
+        let output = with_path(Path::new("/nowhere"), &["release", "-n", "shop", "orders", "--", file]);
+        assert_eq!(code(&output), 2);
+        assert!(stderr(&output).contains(&format!("error: {file}: No such file or directory")), "{}", stderr(&output));
+    }
+    for name in ["a", "a-b", "0.a", "a.b-c.d", &longest] {
+        let output = with_path(Path::new("/nowhere"), &["release", "-n", "shop", name]);
+        assert!(stderr(&output).contains("there is no `kubectl` on the PATH"), "{name}: {}", stderr(&output));
+    }
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use std::fs;
 
+use serde_json::Value;
 use stable_hooks_policy::docs::{Policy, questions, rules_table, settings_table};
 
-use crate::cli::stdout;
+use crate::cli::{run, stdout};
 use crate::engines::{files, relative, root};
 use crate::packages::yaml;
 use crate::timeline::flip;
@@ -99,6 +100,35 @@ fn docs_the_changelog_knows_the_version() {
     let created = yaml("artifacthub-pkg.yml")["createdAt"].as_str().unwrap().split('T').next().unwrap().to_owned();
     assert!(changelog.contains(&format!("{heading}{created}\n")), "{heading}{created}");
     assert_eq!(yaml("policy/releases/artifacthub-pkg.yml")["createdAt"], yaml("artifacthub-pkg.yml")["createdAt"]);
+}
+
+#[test]
+fn docs_the_json_on_its_page_is_what_the_program_writes() {
+    let page = fs::read_to_string(root().join("docs/output.md")).unwrap();
+    let (_, rest) = page.split_once("```sh\nstable-hooks ").unwrap();
+    let arguments: Vec<_> = rest.lines().next().unwrap().split(' ').collect();
+    let written = stdout(&run(&arguments, b""));
+    assert_block("docs/output.md", "example", &format!("```json\n{written}```\n"));
+    let example: Value = serde_json::from_str(&written).unwrap();
+    assert_every_key_is_explained(&page, &example);
+}
+
+/// The table of a page names all the keys that the example has.
+fn assert_every_key_is_explained(page: &str, example: &Value) {
+    let (_, table) = page.split_once("```text\n").unwrap();
+    let table = table.split("```").next().unwrap();
+    let is_explained = |key: &str| table.split(|letter: char| !letter.is_alphanumeric()).any(|word| word == key);
+    match example {
+        Value::Object(fields) => fields.iter().for_each(|(key, value)| {
+            assert!(is_explained(key), "{key}");
+            // Operations of a JSON patch are explained elsewhere.
+            if key != "patch" {
+                assert_every_key_is_explained(page, value);
+            }
+        }),
+        Value::Array(items) => items.iter().for_each(|item| assert_every_key_is_explained(page, item)),
+        _ => {}
+    }
 }
 
 #[test]

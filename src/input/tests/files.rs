@@ -44,11 +44,36 @@ fn refuses_what_is_neither_review_request_nor_object() {
         "kind: Job\n",
         "apiVersion: v1\n",
         "apiVersion: v1\nkind: ''\n",
-        "apiVersion: 1\nkind: Job\n",
         "kind: {kind: Job}\n",
         "[null]",
     ] {
         assert_eq!(outline(file), [format!("line 1: {UNRECOGNIZED}")], "{file}");
+    }
+}
+
+#[test]
+fn names_a_field_of_another_type_and_never_its_value() {
+    for (file, told) in [
+        ("apiVersion: 1\nkind: Job\n", "apiVersion is a number where Kubernetes wants a string; put it in quotes"),
+        ("apiVersion: v1\nkind: [hunter2]\n", "kind is a list where Kubernetes wants a string"),
+        ("apiVersion: v1\nkind: Job\nmetadata: hunter2\n", "metadata is a string where Kubernetes wants an object"),
+        (
+            "{apiVersion: v1, kind: Job, metadata: {name: {a: hunter2}}}",
+            "metadata.name is an object where Kubernetes wants a string",
+        ),
+    ] {
+        assert_eq!(outline(file), [format!("line 1: {told}")], "{file}");
+    }
+    let nulls = "apiVersion: v1\nkind: Job\nmetadata: {name: null, namespace: null, uid: null}\n";
+    assert_eq!(outline(nulls), ["1@1 Job/?"]);
+    assert_eq!(outline("apiVersion: v1\nkind: Job\nmetadata: null\n"), ["1@1 Job/"]);
+}
+
+#[test]
+fn an_empty_list_is_a_list_and_an_empty_file_is_none() {
+    for (file, is_list) in [("kind: List\nitems: []\n", true), ("[]", true), ("", false), ("# a\n---\n", false)] {
+        let mut documents = documents(file.as_bytes());
+        assert!(documents.next().is_none() && documents.met_a_list() == is_list, "{file}");
     }
 }
 
