@@ -103,34 +103,28 @@ fn sources<'a>(at: &str, pod: &'a Value) -> Vec<(Reference<'a>, bool)> {
 
 /// Services to look hosts up in: by name the namespaces that have one.
 #[derive(Debug, Default)]
-pub struct Services<'a>(BTreeMap<&'a str, BTreeSet<&'a str>>);
-
-impl<'a> FromIterator<(&'a str, &'a str)> for Services<'a> {
-    /// Of namespaces and names.
-    fn from_iter<I: IntoIterator<Item = (&'a str, &'a str)>>(services: I) -> Self {
-        let mut found = Self::default();
-        for (namespace, name) in services {
-            found.0.entry(name).or_default().insert(namespace);
-        }
-        found
-    }
-}
+pub struct Services<'a>(BTreeMap<&'a str, Vec<&'a str>>);
 
 impl<'a> Services<'a> {
+    pub fn add(&mut self, namespace: &'a str, name: &'a str) {
+        self.0.entry(name).or_default().push(namespace);
+    }
+
     fn get(&self, namespace: &str, name: &str) -> Option<(&'a str, &'a str)> {
         let (name, namespaces) = self.0.get_key_value(name)?;
-        Some((namespaces.get(namespace)?, name))
+        let namespace = namespaces.iter().find(|other| **other == namespace)?;
+        Some((namespace, name))
     }
 }
 
 /// Which of these Services the containers name as a host.
 pub fn named_services<'a>(object: &Value, namespace: &str, services: &Services<'a>) -> Vec<Reference<'a>> {
     let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
-    for_each_host(object, |path, host| {
+    for_each_host(object, &mut |path, host| {
         for (name, other) in hosts::services(host) {
             let Some((namespace, name)) = services.get(other.unwrap_or(namespace), name) else { continue };
-            let field = path.to_owned();
-            if seen.insert((field.clone(), namespace, name)) {
+            if seen.insert(format!("{path} {namespace}/{name}")) {
+                let field = path.to_owned();
                 found.push(Reference { kind: RefKind::Service, namespace: Some(namespace), name, field });
             }
         }
@@ -141,37 +135,33 @@ pub fn named_services<'a>(object: &Value, namespace: &str, services: &Services<'
 /// What a Service would have to be called so that the containers name it.
 pub fn possible_services(object: &Value) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    for_each_host(object, |_, host| found.extend(hosts::services(host).map(|(name, _)| name.to_owned())));
+    for_each_host(object, &mut |_, host| {
+        for (name, _) in hosts::services(host) {
+            found.insert(name.to_owned());
+        }
+    });
     found
 }
 
 /// Each host that a container names, in lower case, with its field: in its command line without the program that it
 /// starts, and in the values of its variables.
-fn for_each_host(object: &Value, mut found: impl FnMut(&str, &str)) {
-    let mut found = |path: &str, host: &str| {
-        if host.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            found(path, &host.to_ascii_lowercase());
-        } else {
-            found(path, host);
-        }
-    };
+fn for_each_host(object: &Value, found: &mut dyn FnMut(&str, &str)) {
     let Some((at, pod)) = pod(object) else { return };
     for (path, container) in containers(at, pod) {
-        let command = items(container, &path, "command").skip(1);
-        let words = command.chain(items(container, &path, "args"));
-        let words: Vec<_> = words.filter_map(|(path, word)| Some((path, word.as_str()?))).collect();
-        for (place, host) in hosts::hosts(words.iter().map(|(_, word)| *word), false) {
-            if let Some((path, _)) = words.get(place) {
-                found(path, host);
-            }
+        let mut words = Vec::new();
+        for (path, word) in items(container, &path, "command").skip(1).chain(items(container, &path, "args")) {
+            words.extend(word.as_str().map(|word| (path, word)));
         }
+        hosts::hosts(&mut words.iter().map(|(_, word)| *word), false, &mut |place, host| {
+            if let Some((path, _)) = words.get(place) {
+                found(path, &host.to_ascii_lowercase());
+            }
+        });
         for (path, variable) in items(container, &path, "env") {
             let Some(value) = text(variable, "value") else { continue };
             let says_host = text(variable, "name").is_some_and(hosts::says_host);
             let path = format!("{path}.value");
-            for (_, host) in hosts::hosts([value].into_iter(), says_host) {
-                found(&path, host);
-            }
+            hosts::hosts(&mut [value].into_iter(), says_host, &mut |_, host| found(&path, &host.to_ascii_lowercase()));
         }
     }
 }
@@ -327,7 +317,7 @@ mod tests {
         let pod = json!({"kind": "Pod", "spec": {
             "serviceAccountName": "sa", "containers": [{"envFrom": [{"secretRef": {"name": "a"}}], "args": ["db:1"]}],
         }});
-        let services = Services::from_iter([("shop", "db")]);
+        let services = of_services(&[("shop", "db")]);
         let found = references(&pod).into_iter().chain(named_services(&pod, "shop", &services));
         let fields: Vec<_> = found.map(|found| found.field).collect();
         assert_eq!(
@@ -352,8 +342,17 @@ mod tests {
         }
     }
 
+    /// Each a namespace and a name.
+    fn of_services<'a>(all: &[(&'a str, &'a str)]) -> Services<'a> {
+        let mut services = Services::default();
+        for (namespace, name) in all {
+            services.add(namespace, name);
+        }
+        services
+    }
+
     fn names_db(name: &str, value: &str) -> bool {
-        let services = Services::from_iter([("shop", "db")]);
+        let services = of_services(&[("shop", "db")]);
         let job = job(json!({"containers": [{"env": [{"name": name, "value": value}]}]}));
         let is_named = !named_services(&job, "shop", &services).is_empty();
         assert!(!is_named || possible_services(&job).contains("db"), "{value}");
@@ -410,7 +409,7 @@ mod tests {
 
     #[test]
     fn commands_arguments_and_other_namespaces_are_looked_through() {
-        let services = Services::from_iter([("shop", "db"), ("data", "db"), ("data", "queue")]);
+        let services = of_services(&[("shop", "db"), ("data", "db"), ("data", "queue")]);
         let job = job(json!({
             "initContainers": [{"command": ["db:1", "wait", "db:1 db:2"], "args": ["db.data", "--host", "queue"]}],
             "containers": [{"env": [{"name": "db"}, {"value": "queue.data.svc:1,db:1"}]}],

@@ -244,6 +244,14 @@ impl<'a> Release<'a> {
         self.runs_before_resources(hook) || self.runs_after_resources(hook)
     }
 
+    /// No operation up to the last good revision has run this hook of it, so that it has left no object.
+    pub(crate) fn has_never_run(&self, hook: &HookDocument<'_>) -> bool {
+        let has = |events: [Event; 2]| events.iter().any(|event| hook.events.contains(event));
+        let installs = has([Event::PreInstall, Event::PostInstall]);
+        let upgrades = has([Event::PreUpgrade, Event::PostUpgrade]);
+        !installs && (self.is_baseline_first || !upgrades)
+    }
+
     /// The hook runs before the release's resources are touched.
     pub(crate) fn runs_before_resources(&self, hook: &HookDocument<'_>) -> bool {
         hook.events.contains(&self.operation.pre())

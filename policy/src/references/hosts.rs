@@ -39,23 +39,21 @@ const OTHER_WORDS: [&str; 8] = ["user", "username", "password", "database", "sch
 /// What psql, mysql and redis-cli call it.
 const HOST_FLAG: &str = "-h";
 
-/// The hosts of texts that belong together, as the words of one command line do; each with the place of its text.
+/// Finds the hosts of texts that belong together, as the words of one command line do; each with the place of its text.
 ///
 /// `says_host` is whether the texts' own name says that they are hosts.
 pub(super) fn hosts<'a>(
-    texts: impl Iterator<Item = &'a str>,
+    texts: &mut dyn Iterator<Item = &'a str>,
     says_host: bool,
-) -> impl Iterator<Item = (usize, &'a str)> {
+    found: &mut dyn FnMut(usize, &'a str),
+) {
     let mut words = texts.enumerate().flat_map(|(place, text)| words(place, text)).peekable();
     let mut walk = Walk { previous: "", texts: says_host, key: says_host, is_in_authority: false };
-    iter::from_fn(move || {
-        loop {
-            let word = words.next()?;
-            if let Some(host) = walk.step(&word, words.peek()) {
-                return Some((word.place, host));
-            }
+    while let Some(word) = words.next() {
+        if let Some(host) = walk.step(&word, words.peek()) {
+            found(word.place, host);
         }
-    })
+    }
 }
 
 /// The key of a variable, of `key=value` or of a flag speaks of a host.
@@ -206,7 +204,9 @@ mod tests {
     use crate::testing::test;
 
     fn found<'a>(texts: &[&'a str]) -> Vec<&'a str> {
-        hosts(texts.iter().copied(), false).map(|(_, host)| host).collect()
+        let mut found = Vec::new();
+        hosts(&mut texts.iter().copied(), false, &mut |_, host| found.push(host));
+        found
     }
 
     #[test]
@@ -270,13 +270,15 @@ mod tests {
     #[test]
     fn a_command_line_goes_on_from_word_to_word() {
         assert_eq!(found(&["--host", "db", "orders", "nc", "db", "5432"]), ["db", "db"]);
-        let places: Vec<_> = hosts(["x", "-h", "db"].into_iter(), false).collect();
+        let mut places = Vec::new();
+        hosts(&mut ["x", "-h", "db"].into_iter(), false, &mut |place, host| places.push((place, host)));
         assert_eq!(places, [(2, "db")]);
     }
 
     #[test]
     fn a_text_that_is_a_host_by_name_may_hold_others() {
-        let found: Vec<_> = hosts(["db database=x", "a,b"].into_iter(), true).map(|(_, host)| host).collect();
+        let mut found = Vec::new();
+        hosts(&mut ["db database=x", "a,b"].into_iter(), true, &mut |_, host| found.push(host));
         assert_eq!(found, ["db", "a", "b"]);
     }
 

@@ -1,6 +1,6 @@
 use crate::finding::{FieldPath, Problem, names, needs};
 use crate::helm::{self, Events};
-use crate::references::{Services, named_services, references};
+use crate::references::{Reference, Services, named_services, references};
 use crate::release::{HookDocument, Key, Live, Operation, Release, Template};
 use crate::rules::{Level, RuleLevel};
 
@@ -71,55 +71,56 @@ declare_rule! {
 }
 
 fn check(release: &Release<'_>) -> Vec<Problem> {
-    let resources = release.record.resources.iter().map(|resource| &resource.key);
-    let services = resources.filter(|key| key.group.is_empty() && key.kind == "Service");
-    let services = services.map(|key| (key.namespace.as_str(), key.name.as_str())).collect();
-    let hooks = release.hooks_now().filter(|hook| !hook.is_opted_out);
-    hooks
-        .flat_map(|hook| missing_objects(release, hook).into_iter().chain(missing_services(release, hook, &services)))
-        .collect()
-}
-
-fn missing_objects(release: &Release<'_>, hook: &HookDocument<'_>) -> Vec<Problem> {
-    let references = hook.object.iter().flat_map(references);
-    references
-        .filter_map(|reference| {
-            let key = Key::core(reference.kind.as_str(), &hook.key.namespace, reference.name);
-            // Of hooks among themselves the order decides: hook-order.
-            if release.record.hook(&key).is_some_and(|needed| release.runs_now(needed)) {
-                return None;
-            }
-            let template = release.record.resource(&key).map(|resource| resource.template);
-            match (template, release.exists_before(&key)) {
-                (Some(template), exists) if release.runs_before_resources(hook) && exists != Some(true) => {
-                    let problem = comes_too_late(release, hook, &key, template, &reference.field, exists);
-                    let is_known = exists == Some(false) && hook.is_selected;
-                    Some(if is_known { problem } else { problem.warn_at_most() })
-                }
-                (None, _) if *release.live(&key) == Live::Absent => {
-                    Some(is_nowhere(release, hook, &key, &reference.field).warn_at_most())
-                }
-                (Some(_) | None, _) => None,
-            }
-        })
-        .collect()
-}
-
-fn missing_services(release: &Release<'_>, hook: &HookDocument<'_>, services: &Services<'_>) -> Vec<Problem> {
-    if !release.runs_before_resources(hook) {
-        return Vec::new();
+    let mut services = Services::default();
+    for Key { group, kind, namespace, name } in release.record.resources.iter().map(|resource| &resource.key) {
+        if group.is_empty() && kind == "Service" {
+            services.add(namespace, name);
+        }
     }
-    let hosts = hook.object.iter().flat_map(|object| named_services(object, &hook.key.namespace, services));
-    hosts
-        .filter_map(|reference| {
-            let namespace = reference.namespace.unwrap_or(&hook.key.namespace);
-            let key = Key::core(reference.kind.as_str(), namespace, reference.name);
-            let template = release.record.resource(&key)?.template;
-            let exists = release.exists_before(&key);
-            let problem = || may_be_too_late(release, hook, &key, template, &reference.field, exists).warn_at_most();
-            (exists != Some(true)).then(problem)
-        })
-        .collect()
+    let mut problems = Vec::new();
+    for hook in release.hooks_now().filter(|hook| !hook.is_opted_out) {
+        let Some(object) = &hook.object else { continue };
+        for reference in references(object) {
+            problems.extend(missing_object(release, hook, &reference));
+        }
+        if release.runs_before_resources(hook) {
+            for reference in named_services(object, &hook.key.namespace, &services) {
+                problems.extend(missing_service(release, hook, &reference));
+            }
+        }
+    }
+    problems
+}
+
+fn missing_object(release: &Release<'_>, hook: &HookDocument<'_>, reference: &Reference<'_>) -> Option<Problem> {
+    let key = Key::core(reference.kind.as_str(), &hook.key.namespace, reference.name);
+    // Of hooks among themselves the order decides: hook-order.
+    if release.record.hook(&key).is_some_and(|needed| release.runs_now(needed)) {
+        return None;
+    }
+    let template = release.record.resource(&key).map(|resource| resource.template);
+    match (template, release.exists_before(&key)) {
+        (Some(template), exists) if release.runs_before_resources(hook) && exists != Some(true) => {
+            let problem = comes_too_late(release, hook, &key, template, &reference.field, exists);
+            let is_known = exists == Some(false) && hook.is_selected;
+            Some(if is_known { problem } else { problem.warn_at_most() })
+        }
+        (None, _) if *release.live(&key) == Live::Absent => {
+            Some(is_nowhere(release, hook, &key, &reference.field).warn_at_most())
+        }
+        (Some(_) | None, _) => None,
+    }
+}
+
+fn missing_service(release: &Release<'_>, hook: &HookDocument<'_>, reference: &Reference<'_>) -> Option<Problem> {
+    let namespace = reference.namespace.unwrap_or(&hook.key.namespace);
+    let key = Key::core(reference.kind.as_str(), namespace, reference.name);
+    let template = release.record.resource(&key)?.template;
+    let exists = release.exists_before(&key);
+    if exists == Some(true) {
+        return None;
+    }
+    Some(may_be_too_late(release, hook, &key, template, &reference.field, exists).warn_at_most())
 }
 
 /// Whether the hook connects to the Service, and when, only its program knows.

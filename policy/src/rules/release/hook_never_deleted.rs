@@ -104,7 +104,8 @@ fn find(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<Problem> {
     if !is_live && succeeded && failed {
         return None;
     }
-    let was_there = release.baseline.as_ref().is_some_and(|baseline| baseline.hook(&hook.key).is_some());
+    let before = release.baseline.as_ref().and_then(|baseline| baseline.hook(&hook.key));
+    let was_there = before.is_some_and(|before| !release.has_never_run(before));
     // What somebody has removed by hand since is not in the way this time.
     let is_gone = *release.live(&hook.key) == Live::Absent;
     let is_certain = is_live || (was_there && !is_gone && !succeeded);

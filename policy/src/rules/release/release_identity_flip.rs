@@ -1,5 +1,5 @@
 use crate::finding::{FieldPath, Problem};
-use crate::helm::{self, DeletePolicy, Event};
+use crate::helm::{self, DeletePolicy};
 use crate::identity::Identity;
 use crate::release::{HookDocument, Key, Live, Release, ResourceDocument};
 use crate::rules::{Level, RuleLevel};
@@ -142,13 +142,10 @@ fn hook_before(release: &Release<'_>, key: &Key) -> Option<HookBefore> {
 
 /// Why nothing is left of a hook of the last good revision, if all went well.
 fn why_gone(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<&'static str> {
-    let has = |events: &[Event]| events.iter().any(|event| hook.events.contains(event));
-    let was_installed = has(&[Event::PreInstall, Event::PostInstall]);
-    let was_upgraded = has(&[Event::PreUpgrade, Event::PostUpgrade]);
     let is_deleted = hook.policies.as_ref().is_some_and(|policies| policies.contains(DeletePolicy::HookSucceeded));
     if is_deleted {
         Some("With hook-succeeded Helm deletes it when it has succeeded")
-    } else if !was_installed && (release.is_baseline_first || !was_upgraded) {
+    } else if release.has_never_run(hook) {
         Some("No operation so far has run it")
     } else {
         None
