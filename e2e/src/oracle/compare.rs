@@ -10,6 +10,10 @@ use super::said::{Said, Tool, Verdict, denied, found};
 /// The rule that is about objects that change sides.
 const FLIP: &str = "release-identity-flip";
 
+/// These rules warn of habits, not of what will happen.
+const HABITS: [&str; 5] =
+    ["conditional-hook-template", "hook-log-retention", "one-sided-hook", "shared-hook-account", "plain-migration"];
+
 /// One tool's answer beside what happened.
 #[derive(Debug, Clone)]
 pub struct Judged {
@@ -46,7 +50,7 @@ pub struct Disagreement {
 pub enum Wrong {
     /// A flip did harm, and the tool denied nothing of that object.
     Missed,
-    /// Helm failed for another reason than a flip, and the tool denied nothing.
+    /// Helm failed for another reason than a flip, and the tool did not even warn.
     Unforeseen,
     /// What was denied did no harm.
     False,
@@ -71,13 +75,14 @@ pub fn compare(pair: &Pair, reality: &Reality, said: &Said) -> Judged {
         return judged;
     }
     // A rollback is only warned about: it may be the only way out.
-    let counted = if pair.last().operation == Operation::Rollback { found(said) } else { denied(said) };
-    let all_denied = denied(said);
+    let is_rollback = pair.last().operation == Operation::Rollback;
+    let (all_found, all_denied) = (found(said), denied(said));
     for object in pair.objects() {
         let flip = reality.flip(pair, object);
         let key = (object.0.name(), object.1);
-        if flip == Flip::Harmful {
+        if matches!(flip, Flip::Harmful | Flip::Recreated) {
             judged.flips += 1;
+            let counted = if is_rollback || flip == Flip::Recreated { &all_found } else { &all_denied };
             if counted.contains_key(&key) {
                 judged.agreed += 1;
             } else {
@@ -97,7 +102,7 @@ pub fn compare(pair: &Pair, reality: &Reality, said: &Said) -> Judged {
         }
     }
     if let Some(failure) = failure_without_a_flip(pair, reality) {
-        let is_foreseen = said.verdict == Verdict::Deny;
+        let is_foreseen = said.findings.iter().any(|finding| !HABITS.contains(&finding.rule.as_str()));
         judged.failure = Some((failure, is_foreseen));
         if !is_foreseen {
             let object = pair.objects().find(|object| reality.blames(pair, *object)).unwrap_or((Kind::Job, ""));
@@ -118,7 +123,7 @@ fn came_true(pair: &Pair, reality: &Reality, object: (Kind, &'static str), rule:
     let has_failed = reality.failure().is_some();
     match rule {
         FLIP => match flip {
-            Flip::Harmful => Some(true),
+            Flip::Harmful | Flip::Recreated => Some(true),
             Flip::Unclear => None,
             // What it did not come to is not known.
             Flip::None | Flip::Harmless if has_failed => None,

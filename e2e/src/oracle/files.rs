@@ -98,6 +98,8 @@ fn manifest(object: &Object) -> Vec<String> {
             format!("  name: {}", object.name)
         },
     ];
+    // Of a migration more is denied than of other objects.
+    lines.extend(["  labels:".to_owned(), "    app.kubernetes.io/component: migrations".to_owned()]);
     if object.has(Feature::Namespace) {
         lines.push("  namespace: {{ .Release.Namespace }}".to_owned());
     }

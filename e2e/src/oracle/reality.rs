@@ -66,6 +66,8 @@ pub enum Flip {
     None,
     /// It did; it is still there or was made as it should be, and Helm succeeded.
     Harmless,
+    /// A hook with `helm.sh/resource-policy: keep`: made anew, and not pruned. A warning is enough.
+    Recreated,
     /// It was lost, replaced, or Helm failed because of it.
     Harmful,
     /// Helm failed before it came to it, or there was nothing to lose.
@@ -302,6 +304,9 @@ impl Reality {
         };
         match (turned, fate) {
             (false, _) => Flip::None,
+            (true, Fate::Replaced) if failure.is_none() && self.record().is_some_and(|record| record.keeps(object)) => {
+                Flip::Recreated
+            }
             (true, Fate::Gone | Fate::Replaced) => Flip::Harmful,
             (true, _) if failure.is_some() && self.blames(pair, object) => Flip::Harmful,
             (true, _) if failure.is_some() => Flip::Unclear,

@@ -90,6 +90,13 @@ impl Record {
         own.into_iter().flatten().any(|event| events.iter().any(|wanted| event == wanted))
     }
 
+    /// Whether it is a hook that Helm does not prune.
+    #[must_use]
+    pub fn keeps(&self, object: (Kind, &str)) -> bool {
+        let manifest = self.hook(object).and_then(|hook| hook.get("manifest")).and_then(Value::as_str);
+        manifest.is_some_and(|manifest| manifest.contains("helm.sh/resource-policy: keep"))
+    }
+
     fn hook(&self, object: (Kind, &str)) -> Option<&Value> {
         let hooks = self.release.get("hooks").and_then(Value::as_array)?;
         hooks.iter().find(|hook| is_of(hook.get("manifest").and_then(Value::as_str).unwrap_or_default(), object))

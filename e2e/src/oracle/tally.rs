@@ -93,7 +93,7 @@ impl Display for Tally {
         writeln!(
             f,
             "\n{:30}{:18}{:>10}{:>11}  one that was not",
-            "Helm failed without a flip", "tool", "denied", "allowed"
+            "Helm failed without a flip", "tool", "foreseen", "not"
         )?;
         for ((failure, tool), (yes, no, example)) in &self.foreseen {
             let example = example.map(|seed| format!("seed {seed}")).unwrap_or_default();
