@@ -125,16 +125,8 @@ fn chart_release(scene: &Scene<'_>, folder: &str, pair: &Pair) -> Said {
     let chart = format!("{folder}/v{}", step.chart + 1);
     let mut arguments: Vec<String> =
         ["chart", &chart, "-n", &scene.namespace, "--release", RELEASE, "-o", "json"].map(str::to_owned).into();
-    let (own, others): (Vec<_>, Vec<_>) = step
-        .value_flags(&format!("{folder}/values-{number}.yaml"))
-        .into_iter()
-        .partition(|[flag, _]| matches!(flag.as_str(), "-f" | "--set"));
-    arguments.extend(own.concat());
-    let others: Vec<_> = others.concat().into_iter().chain(step.stored_flag().map(str::to_owned)).collect();
-    if !others.is_empty() {
-        arguments.push("--".to_owned());
-        arguments.extend(others);
-    }
+    arguments.extend(step.value_flags(&format!("{folder}/values-{number}.yaml")).concat());
+    arguments.extend(step.stored_flag().map(str::to_owned));
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     of_run(Tool::ChartRelease, folder, scene.stable_hooks(&arguments), |_| true)
 }
