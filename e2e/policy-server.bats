@@ -83,7 +83,7 @@ post() {
     [ "$output" = 404 ]
 }
 
-# bodies FOLDER: what is posted, and of a hundred requests how many are of each kind
+# bodies FOLDER: writes what is posted
 bodies() {
     review examples/2-create-hook-job.json >"$1/job.json"
     review $HELM3/1-install/01-create-secret-sh.helm.release.v1.orders.v1.json >"$1/record.json"
@@ -95,7 +95,7 @@ bodies() {
     printf '\377{garbage' >"$1/garbage.json"
 }
 
-# post_many POLICY BODY COUNT FOLDER: COUNT requests over 64 connections; a line of status, kind and seconds for each in FOLDER/times
+# post_many POLICY BODY COUNT FOLDER: COUNT requests over 64 connections; a line of status and seconds for each in FOLDER/times
 post_many() {
     mkdir -p "$4/answers"
     curl -sS --no-progress-meter --parallel --parallel-max 64 -H 'Content-Type: application/json' --data-binary @"$2" \

@@ -2,23 +2,26 @@
 
 pub mod chart;
 pub mod folder;
+pub mod ignore;
 pub mod line;
 pub mod said;
+pub mod values;
 
 use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitStatus, Output, Stdio};
 
 use thiserror::Error;
+
+use values::Values;
 
 /// What every render of one run is given, in Helm's own words.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     pub release: String,
     pub namespace: String,
-    pub values: Vec<PathBuf>,
-    pub set: Vec<String>,
+    pub values: Values,
     pub kube_version: Option<String>,
     pub api_versions: Vec<String>,
     /// Further arguments of `helm template`, as they are.
@@ -86,10 +89,7 @@ impl Helm {
     fn template(&self, chart: &Path, options: &Options, mode: &[&str]) -> Result<Output, HelmError> {
         let mut helm = Command::new(&self.0);
         helm.arg("template").arg(&options.release).arg(chart).args(["--namespace", &options.namespace]).args(mode);
-        for file in &options.values {
-            helm.arg("--values").arg(file);
-        }
-        helm.args(options.set.iter().flat_map(|set| ["--set", set]));
+        helm.args(options.values.arguments());
         helm.args(options.kube_version.iter().flat_map(|version| ["--kube-version", version]));
         helm.args(options.api_versions.iter().flat_map(|version| ["--api-versions", version]));
         helm.args(&options.more);

@@ -95,12 +95,13 @@ impl StoredRecord {
         if record.name.is_empty() || record.version == 0 {
             return Err(RecordError::Nameless);
         }
+        let (is_first, is_rollback) = (record.is_first(), record.is_rollback());
         let namespace = text("/metadata/namespace").map_or(record.namespace, str::to_owned);
         let status = text("/metadata/labels/status").map_or(record.status, str::to_owned);
         let pending = match status.as_str() {
             pending if PENDING.contains(&pending) => pending,
-            _ if record.version == 1 => "pending-install",
-            _ if record.description.starts_with("Rollback to") => "pending-rollback",
+            _ if is_first => "pending-install",
+            _ if is_rollback => "pending-rollback",
             _ => "pending-upgrade",
         };
         let pending = pending.to_owned();
@@ -163,22 +164,35 @@ impl StoredRecord {
         request_of(Content::Manifest(object), false)
     }
 
-    /// What this record is compared with: for an upgrade the highest revision that was deployed, else the last one;
-    /// for a rollback the last one. Of two records of one revision the one given last counts.
+    /// What this record is compared with: for an upgrade what it started from, for a rollback the last revision. Of two
+    /// records of one revision the one given last counts.
     #[must_use]
     pub fn baseline<'a>(&self, records: impl IntoIterator<Item = &'a Self>) -> Option<&'a Self> {
-        if self.pending == "pending-install" {
-            return None;
-        }
         let is_earlier = |other: &&Self| {
             let same = (other.kind, &other.namespace, &other.release) == (self.kind, &self.namespace, &self.release);
             same && other.version < self.version
         };
-        let prefers_deployed = self.pending == "pending-upgrade";
-        records
-            .into_iter()
-            .filter(is_earlier)
-            .max_by_key(|other| (prefers_deployed && other.was_deployed(), other.version, other.was_deployed()))
+        let earlier = records.into_iter().filter(is_earlier);
+        match self.operation()? {
+            Operation::Install => None,
+            Operation::Upgrade => Self::start_of_upgrade(earlier),
+            Operation::Rollback => earlier.max_by_key(|other| (other.version, other.was_deployed())),
+        }
+    }
+
+    /// The revision that an upgrade starts from, among all that there are of the release: the one that is deployed, else
+    /// the last one.
+    #[must_use]
+    pub fn start_of_upgrade<'a>(records: impl IntoIterator<Item = &'a Self>) -> Option<&'a Self> {
+        let mut records: Vec<_> = records.into_iter().collect();
+        records.sort_by_key(|record| (record.version, record.was_deployed()));
+        let deployed = records.iter().rposition(|record| record.was_deployed());
+        let failed = records.iter().rposition(|record| record.is_failed_rollback());
+        // A rollback that fails leaves nothing deployed: what it started from counts as superseded.
+        match deployed.filter(|deployed| failed.is_none_or(|failed| failed < *deployed)) {
+            Some(deployed) => records.get(deployed).copied(),
+            None => records.last().copied(),
+        }
     }
 
     /// As it was while the next revision was created: deployed then, if it was superseded since.
@@ -190,6 +204,16 @@ impl StoredRecord {
 
     fn was_deployed(&self) -> bool {
         matches!(self.status.as_str(), "deployed" | "superseded")
+    }
+
+    fn is_failed_rollback(&self) -> bool {
+        self.status == "failed" && self.operation() == Some(Operation::Rollback)
+    }
+
+    /// Helm has uninstalled the release, and kept its history.
+    #[must_use]
+    pub fn is_uninstalled(&self) -> bool {
+        self.status.starts_with("uninstall")
     }
 
     fn stored_as(&self, status: &str, name: Option<String>) -> Value {

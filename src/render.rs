@@ -56,6 +56,8 @@ pub struct Revision<'a> {
     pub templates: &'a BTreeMap<String, String>,
     /// `ssa` for example; empty where Helm would not say it.
     pub apply_method: &'a str,
+    /// By template, as Helm calls it, the `helm.sh/hook` with which Helm has dropped a document.
+    pub dropped_hooks: Option<&'a BTreeMap<String, String>>,
 }
 
 impl Render {
@@ -99,7 +101,8 @@ impl Render {
     }
 
     /// The chart's name, with which every template's path begins.
-    fn chart(&self) -> &str {
+    #[must_use]
+    pub fn chart(&self) -> &str {
         let named = self.documents.iter().find_map(|document| document.template.split('/').next());
         named.filter(|name| !name.is_empty()).unwrap_or("chart")
     }
@@ -217,7 +220,10 @@ impl Revision<'_> {
     #[must_use]
     pub fn record(&self) -> Value {
         let documents = &self.render.documents;
-        let hooks: Vec<_> = documents.iter().filter_map(Document::hook).collect();
+        let mut hooks: Vec<_> = documents.iter().filter_map(Document::hook).collect();
+        // A hook without events: so the policy is told what Helm does not store.
+        let dropped = self.dropped_hooks.into_iter().flatten();
+        hooks.extend(dropped.map(|(template, events)| json!({"path": template, "name": events})));
         let mut manifest = String::new();
         for document in documents.iter().filter(|document| document.identity == Identity::Resource) {
             manifest.extend(["---\n", SOURCE, &document.template, "\n", &document.text, "\n"]);

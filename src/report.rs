@@ -16,6 +16,7 @@ use clap::ValueEnum;
 use json_patch::Patch;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use stable_hooks_policy::RuleId;
 use stable_hooks_policy::cluster::NO_VIEW;
 use stable_hooks_policy::shown::Shown;
 use stable_hooks_policy::wire::{BASELINE_ANNOTATION, FINDINGS_ANNOTATION, compared_with};
@@ -198,6 +199,26 @@ impl Judged {
         self
     }
 
+    /// Only those of its findings that are to be kept, and the verdict that they come to.
+    pub(crate) fn retaining(mut self, keep: impl Fn(&Finding) -> bool) -> Self {
+        self.findings.retain(keep);
+        if self.findings.iter().all(|finding| finding.level != Level::Deny) {
+            self.verdict = if self.patch.is_empty() { Verdict::Allow } else { Verdict::Normalize };
+        }
+        self
+    }
+
+    pub(crate) fn has_found(&self, rule: RuleId) -> bool {
+        self.findings.iter().any(|finding| finding.rule == rule.as_str())
+    }
+
+    /// With what is worth a warning and no rule's finding.
+    pub(crate) fn with_warnings(mut self, warnings: &[String]) -> Self {
+        let object = self.object.clone();
+        self.findings.extend(warnings.iter().map(|message| of_text(&object, Level::Warn, message)));
+        self
+    }
+
     pub(crate) fn findings(&self) -> &[Finding] {
         &self.findings
     }
@@ -217,18 +238,23 @@ impl Finding {
     }
 }
 
-/// The findings that our policy puts into its answer; those of another policy are made of its texts.
-fn findings(object: &ObjectRef, answer: &Answer) -> Vec<Finding> {
-    let response = &answer.response;
-    let of_text = |level, message: &String| Finding {
+/// What no rule says.
+fn of_text(object: &ObjectRef, level: Level, message: &str) -> Finding {
+    Finding {
         rule: String::new(),
         level,
         object: object.clone(),
         path: String::new(),
-        message: message.clone(),
+        message: message.to_owned(),
         help: String::new(),
         template: None,
-    };
+    }
+}
+
+/// The findings that our policy puts into its answer; those of another policy are made of its texts.
+fn findings(object: &ObjectRef, answer: &Answer) -> Vec<Finding> {
+    let response = &answer.response;
+    let of_text = |level, message: &String| of_text(object, level, message);
     let reported = response.audit_annotations.as_ref().and_then(|annotations| annotations.get(FINDINGS_ANNOTATION));
     let mut findings: Vec<Finding> = reported.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
     if findings.is_empty() && !response.accepted {

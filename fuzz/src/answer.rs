@@ -19,7 +19,10 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub(crate) fn read(bytes: &[u8]) -> Self {
-        let mut answer: Value = serde_json::from_slice(bytes).expect("an answer is JSON");
+        Self::of(serde_json::from_slice(bytes).expect("an answer is JSON"))
+    }
+
+    pub(crate) fn of(mut answer: Value) -> Self {
         let accepted = answer["accepted"].as_bool().expect("an answer says whether it accepts");
         let code = answer["code"].as_u64();
         let message = answer["message"].as_str().unwrap_or_default().to_owned();

@@ -1,8 +1,11 @@
 //! Requests: any bytes as the payload of `validate`, and requests that are put together of what rules look at.
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value, json};
 use stable_hooks_policy::RuleId;
 use stable_hooks_policy::cluster::NoCluster;
+use stable_hooks_policy::object::HOOK_ANNOTATIONS;
 use stable_hooks_policy::wire::validate;
 
 use crate::answer::Answer;
@@ -13,13 +16,8 @@ use crate::cost::{Most, bounded};
 /// A small JSON object takes a hundred times its text as a map, and a few copies are made of what is patched.
 const COST: Most = Most { bytes: 200_000, bytes_for_each: 500, allocations: 4_000, allocations_for_each: 20 };
 
-const ANNOTATIONS: [&str; 12] = [
-    "helm.sh/hook",
-    "helm.sh/hook-weight",
-    "helm.sh/hook-delete-policy",
-    "argocd.argoproj.io/hook",
-    "argocd.argoproj.io/hook-delete-policy",
-    "argocd.argoproj.io/sync-wave",
+/// Beside those that have a normal form.
+const OTHERS: [&str; 6] = [
     "argocd.argoproj.io/tracking-id",
     "meta.helm.sh/release-name",
     "meta.helm.sh/release-namespace",
@@ -27,9 +25,7 @@ const ANNOTATIONS: [&str; 12] = [
     "somebody.else/key~1",
     "\u{202e}\n",
 ];
-/// Those that have a normal form.
-const MENDED: [&str; 6] =
-    [ANNOTATIONS[0], ANNOTATIONS[1], ANNOTATIONS[2], ANNOTATIONS[3], ANNOTATIONS[4], ANNOTATIONS[5]];
+static ANNOTATIONS: LazyLock<Vec<&str>> = LazyLock::new(|| [&HOOK_ANNOTATIONS[..], &OTHERS].concat());
 
 /// The payload that an input stands for: itself, or what its bytes choose.
 #[must_use]
@@ -50,19 +46,20 @@ pub fn request(input: &[u8]) {
         return;
     }
     let bytes = bounded(COST, payload.len(), || validate(&payload, &NoCluster));
-    if serde_json::from_slice::<Value>(&payload).is_err() {
-        // No host can have read it, nor read what is copied of it.
-        return;
-    }
-    let answer = Answer::read(&bytes);
-    if let Some(mutated) = answer.mutated {
-        patched_once_and_for_all(&payload, mutated, &bytes);
+    let asked = || serde_json::from_slice::<Value>(&payload);
+    let Ok(said) = serde_json::from_slice(&bytes) else {
+        // What no host can read is copied only of what no host can have read.
+        return assert!(asked().is_err(), "an answer is JSON");
+    };
+    if let Some(mutated) = Answer::of(said).mutated
+        && let Ok(asked) = asked()
+    {
+        patched_once_and_for_all(asked, mutated, &bytes);
     }
 }
 
 /// Only annotations of hooks are changed, and the changed object is allowed as it is.
-fn patched_once_and_for_all(payload: &[u8], mutated: Value, answered: &[u8]) {
-    let mut payload: Value = serde_json::from_slice(payload).expect("what is patched was read");
+fn patched_once_and_for_all(mut payload: Value, mutated: Value, answered: &[u8]) {
     let object = payload["request"]["object"].take();
     assert_eq!(without_hook_annotations(object), without_hook_annotations(mutated.clone()));
     payload["request"]["object"] = mutated;
@@ -74,7 +71,7 @@ fn patched_once_and_for_all(payload: &[u8], mutated: Value, answered: &[u8]) {
 
 fn without_hook_annotations(mut object: Value) -> Value {
     if let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
-        annotations.retain(|key, _| !MENDED.contains(&key.as_str()));
+        annotations.retain(|key, _| !HOOK_ANNOTATIONS.contains(&key.as_str()));
     }
     object
 }

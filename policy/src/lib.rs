@@ -34,6 +34,7 @@ pub mod helm;
 pub mod identity;
 mod normalize;
 pub mod object;
+mod pod_template;
 mod preflight;
 pub mod references;
 mod release;

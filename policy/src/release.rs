@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::cluster::Cluster;
-use crate::finding::ObjectRef;
+use crate::finding::{ObjectRef, Problem};
 use crate::helm::record::{ApplyMethod, Record};
 use crate::helm::{DeletePolicy, Event};
 use crate::identity::{Identity, Owner, classify};
 use crate::object::{Kind, Object};
-use crate::settings::{Settings, Strictness};
+use crate::settings::{Scope, Settings, Strictness};
 use crate::shown::Shown;
 pub(crate) use contents::{Contents, HookDocument, ResourceDocument};
 pub(crate) use lookups::Live;
@@ -104,6 +104,31 @@ impl fmt::Display for Key {
     }
 }
 
+/// The template that rendered a document, from the chart's name on; a render that was made elsewhere may not say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Template<'a>(pub(crate) &'a str);
+
+impl Template<'_> {
+    /// Where something is to be changed: behind "In".
+    pub(crate) fn place(self) -> String {
+        if self.0.is_empty() { "its template".to_owned() } else { Shown(self.0).to_string() }
+    }
+
+    /// Both, where a sentence is about two documents.
+    pub(crate) fn and(self, other: Self) -> String {
+        if self.0.is_empty() || other.0.is_empty() {
+            return "templates unknown".to_owned();
+        }
+        format!("templates {} and {}", Shown(self.0), Shown(other.0))
+    }
+}
+
+impl fmt::Display for Template<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { f.write_str("template unknown") } else { write!(f, "template {}", Shown(self.0)) }
+    }
+}
+
 /// Everything that the release rules look at.
 pub(crate) struct Release<'a> {
     pub(crate) settings: &'a Settings,
@@ -118,6 +143,8 @@ pub(crate) struct Release<'a> {
     pub(crate) record: Contents<'a>,
     /// What the release's last good revision holds, where its record could be read.
     pub(crate) baseline: Option<Contents<'a>>,
+    /// That revision is the one that an install made.
+    pub(crate) is_baseline_first: bool,
     live: BTreeMap<Key, Live>,
     is_flip_accepted: bool,
 }
@@ -143,6 +170,7 @@ impl<'a> Release<'a> {
         let old_hooks = baseline.map(|baseline| contents::hooks(baseline, settings)).unwrap_or_default();
         let wanted = contents::wanted(hooks.iter().chain(&old_hooks));
         let contents = Contents::of(hooks, record, &wanted, settings);
+        let is_baseline_first = baseline.is_some_and(Record::is_first);
         let baseline = baseline.map(|record| Contents::of(old_hooks, record, &wanted, settings));
         let mut lookups = Lookups::new(cluster, settings.releases.limits.lookups);
         lookups.look_at(&contents);
@@ -161,6 +189,7 @@ impl<'a> Release<'a> {
             apply_method: record.apply_method,
             record: contents,
             baseline,
+            is_baseline_first,
             live,
             is_flip_accepted: labelled || listed,
         };
@@ -172,12 +201,35 @@ impl<'a> Release<'a> {
         self.operation == Operation::Rollback && self.settings.releases.rollback == Strictness::Warn
     }
 
-    pub(crate) fn is_flip_accepted(&self) -> bool {
-        self.is_flip_accepted
+    /// What lets a flip through once: a rollback has no such flag, and where records are stored apart from their objects,
+    /// as under Flux, nobody runs the command.
+    pub(crate) fn acceptance(&self) -> String {
+        let (name, namespace, revision) = (Shown(self.name), Shown(self.namespace), self.revision);
+        match self.operation {
+            Operation::Upgrade if !self.is_stored_apart() => format!(
+                "\nIf the change is meant, accept it once:\n  helm upgrade {name} CHART -n {namespace} --labels \
+                 {ACCEPT_LABEL}={revision}"
+            ),
+            Operation::Install | Operation::Upgrade | Operation::Rollback => format!(
+                "\nIf the change is meant, accept it once with the setting\n  releases.accept: \
+                 [\"{namespace}/{name}@{revision}\"]"
+            ),
+        }
+    }
+
+    /// What `releases.scope` and an acceptance leave of a problem with an identity.
+    pub(crate) fn scoped(&self, key: &Key, is_selected: bool, problem: Problem) -> Option<Problem> {
+        let problem = if self.is_flip_accepted { problem.warn_at_most() } else { problem };
+        match self.settings.releases.scope {
+            Scope::All => Some(problem),
+            Scope::JobsAndServiceAccounts => key.judged_kind().map(|_| problem),
+            Scope::Selected if is_selected => Some(problem),
+            Scope::Selected => key.judged_kind().map(|_| problem.warn_at_most()),
+        }
     }
 
     /// The record lies in another namespace than its objects.
-    pub(crate) fn is_stored_apart(&self) -> bool {
+    fn is_stored_apart(&self) -> bool {
         self.namespace != self.objects_namespace
     }
 
@@ -188,9 +240,18 @@ impl<'a> Release<'a> {
         at(pre).chain(at(post).filter(move |hook| !hook.events.contains(&pre)))
     }
 
+    pub(crate) fn runs_now(&self, hook: &HookDocument<'_>) -> bool {
+        self.runs_before_resources(hook) || self.runs_after_resources(hook)
+    }
+
     /// The hook runs before the release's resources are touched.
     pub(crate) fn runs_before_resources(&self, hook: &HookDocument<'_>) -> bool {
         hook.events.contains(&self.operation.pre())
+    }
+
+    /// The hook runs when the release's resources are there.
+    pub(crate) fn runs_after_resources(&self, hook: &HookDocument<'_>) -> bool {
+        hook.events.contains(&self.operation.post())
     }
 
     pub(crate) fn live(&self, key: &Key) -> &Live {

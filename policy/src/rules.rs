@@ -131,6 +131,7 @@ mod object {
 
 mod release {
     pub(super) mod conditional_hook_template;
+    pub(super) mod dropped_hook;
     pub(super) mod foreign_takeover;
     pub(super) mod hook_log_retention;
     pub(super) mod hook_missing_dependency;
@@ -171,6 +172,7 @@ registry! {
     object::job_ttl_too_short => JobTtlTooShort,
     object::plain_migration => PlainMigration,
     release::release_identity_flip => ReleaseIdentityFlip,
+    release::dropped_hook => DroppedHook,
     release::release_duplicate_identity => ReleaseDuplicateIdentity,
     release::hook_missing_dependency => HookMissingDependency,
     release::hook_order => HookOrder,

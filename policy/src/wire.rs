@@ -238,12 +238,7 @@ fn bad_input<T>(reason: String) -> Response<T> {
 
 /// Strings, numbers and maps with string keys always serialize; empty bytes would be answered as an error by the host.
 fn to_json(value: &impl Serialize) -> Vec<u8> {
-    // Room for most answers, so that they are not copied as they grow.
-    let mut json = Vec::with_capacity(8 << 10);
-    if serde_json::to_writer(&mut json, value).is_err() {
-        json.clear();
-    }
-    json
+    serde_json::to_vec(value).unwrap_or_default()
 }
 
 #[cfg(test)]

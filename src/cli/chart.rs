@@ -2,18 +2,24 @@
 
 pub(super) mod renders;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::thread;
 
 use clap::Args;
 use serde_json::{Value, json};
+use stable_hooks_policy::RuleId;
+use stable_hooks_policy::helm::HOOK;
+use stable_hooks_policy::shown::Shown;
 
 use super::release::Reading;
 use super::run::Run;
 use super::{Failure, Judge, JudgeArguments, Outcome, OutputFormat, namespace_of_helm};
 use crate::cluster::ClusterView;
+use crate::helm::values::{Given, Reuse};
 use crate::records::StoredRecord;
+use crate::records::chart::StoredRelease;
 use crate::render::{Render, Revision};
 use crate::report::{Judged, Place};
 use renders::Renders;
@@ -42,7 +48,7 @@ pub(super) struct Arguments {
 #[derive(Debug, Args)]
 pub(super) struct RenderArguments {
     /// A render of the install that was made elsewhere
-    #[arg(long, value_name = "FILE", requires = "upgrade", conflicts_with_all = ["chart", "against", "release", "values", "set", "kube_version", "api_versions", "more"])]
+    #[arg(long, value_name = "FILE", requires = "upgrade", conflicts_with_all = ["chart", "against", "release", "values", "set", "set_string", "set_json", "set_file", "set_literal", "kube_version", "api_versions", "more"])]
     install: Option<PathBuf>,
     /// A render of the upgrade (`helm template --is-upgrade`) that was made elsewhere
     #[arg(long, value_name = "FILE", requires = "install")]
@@ -53,9 +59,11 @@ pub(super) struct RenderArguments {
     /// The values of the other chart, where they are not the same; instead of -f and --set
     #[arg(long, value_name = "FILE", requires = "against")]
     against_values: Vec<PathBuf>,
-    /// Judge the upgrade of this release, whose records `kubectl` reads
+    /// Judge the upgrade of this release, whose records `kubectl` reads; without values given, with those of the release
     #[arg(long, value_name = "NAME", conflicts_with = "name")]
     release: Option<String>,
+    #[command(flatten)]
+    reuse: ReuseArguments,
     /// What the release would be called
     #[arg(long, value_name = "NAME", default_value = "release-name")]
     name: String,
@@ -65,9 +73,8 @@ pub(super) struct RenderArguments {
     /// Values, as `helm template` takes them
     #[arg(short = 'f', long, value_name = "FILE")]
     values: Vec<PathBuf>,
-    /// One value, as `helm template` takes it
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    #[command(flatten)]
+    single: SingleValueArguments,
     /// The Kubernetes version to render for
     #[arg(long, value_name = "VERSION")]
     kube_version: Option<String>,
@@ -79,10 +86,57 @@ pub(super) struct RenderArguments {
     more: Vec<OsString>,
 }
 
+/// Helm's flags that say what becomes of the values of the release.
+#[derive(Debug, Args)]
+struct ReuseArguments {
+    /// As Helm's flag: all values of the release, those of its chart too, and over them the given ones
+    #[arg(long, requires = "release", conflicts_with_all = ["reset_values", "reset_then_reuse_values"])]
+    reuse_values: bool,
+    /// As Helm's flag: the given values alone
+    #[arg(long, requires = "release", conflicts_with = "reset_then_reuse_values")]
+    reset_values: bool,
+    /// As Helm's flag: the values that the release was given, and over them those given now
+    #[arg(long, requires = "release")]
+    reset_then_reuse_values: bool,
+}
+
+impl ReuseArguments {
+    fn reuse(&self) -> Reuse {
+        match (self.reuse_values, self.reset_values, self.reset_then_reuse_values) {
+            (true, _, _) => Reuse::ReuseValues,
+            (_, true, _) => Reuse::ResetValues,
+            (_, _, true) => Reuse::ResetThenReuseValues,
+            (false, false, false) => Reuse::UnlessGiven,
+        }
+    }
+}
+
+/// Helm's flags for single values.
+#[derive(Debug, Args)]
+struct SingleValueArguments {
+    /// One value, as `helm template` takes it; so are the next four
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// One value that is a string
+    #[arg(long, value_name = "KEY=VALUE")]
+    set_string: Vec<String>,
+    /// One value as JSON
+    #[arg(long, value_name = "KEY=JSON")]
+    set_json: Vec<String>,
+    /// One value from a file
+    #[arg(long, value_name = "KEY=FILE")]
+    set_file: Vec<String>,
+    /// One value, taken as it stands
+    #[arg(long, value_name = "KEY=VALUE")]
+    set_literal: Vec<String>,
+}
+
+/// What is there already; its verdict only where it is judged as well.
+type Before = (StoredRecord, Option<Judged>);
+
 /// The two sides of a chart.
 pub(super) struct Compared {
-    /// What is there already; its verdict only where it is judged as well.
-    pub(super) before: Option<(StoredRecord, Option<Judged>)>,
+    pub(super) before: Option<Before>,
     pub(super) after: (StoredRecord, Judged),
 }
 
@@ -116,10 +170,10 @@ pub(super) fn compare(
     if arguments.release.is_some() && installed.is_empty() {
         return Ok(None);
     }
-    let next = installed.iter().map(StoredRecord::version).max().unwrap_or(1) + 1;
     let (judge, run) = (reading.judge, &mut reading.run);
-    let renders = Renders::read(chart, arguments, next, run)?;
-    let compared = Chart { arguments, judge, renders: &renders }.judge(&installed, next);
+    let release = Upgraded::of(&installed, judge)?;
+    let renders = Renders::read(chart, arguments, release.as_ref(), run)?;
+    let compared = Chart { arguments, judge, renders: &renders }.judge(release.as_ref());
     Ok(compared.map_err(|reason| run.cannot_judge(&reason)).ok())
 }
 
@@ -137,9 +191,9 @@ impl Compared {
 impl RenderArguments {
     /// Something is asked for that only a chart can answer.
     pub(super) fn want_a_chart(&self) -> bool {
-        let lists = self.values.is_empty() && self.set.is_empty() && self.api_versions.is_empty();
-        let others = self.against.is_none() && self.release.is_none() && self.kube_version.is_none();
-        !(lists && others && self.more.is_empty())
+        let has_values = self.given() != (Given::default(), Vec::new());
+        let has_versions = self.kube_version.is_some() || !self.api_versions.is_empty();
+        has_values || has_versions || self.against.is_some() || self.release.is_some()
     }
 
     fn release_namespace(&self) -> String {
@@ -159,6 +213,33 @@ pub(super) fn with_defaults(settings: &Value) -> Value {
     merged
 }
 
+/// The release whose upgrade is judged.
+pub(super) struct Upgraded<'a> {
+    /// The revision that the upgrade starts from.
+    current: &'a StoredRecord,
+    stored: StoredRelease,
+    /// The revision that it makes.
+    next: u64,
+}
+
+impl<'a> Upgraded<'a> {
+    /// `None` where there are no records.
+    fn of(records: &'a [StoredRecord], judge: &Judge) -> Result<Option<Self>, Failure> {
+        let Some(last) = records.iter().max_by_key(|record| record.version()) else { return Ok(None) };
+        let (release, version) = (last.release(), last.version());
+        if last.is_uninstalled() {
+            return Err(Failure(format!(
+                "release `{release}` is uninstalled (its revision {version} is kept as history): there is nothing to \
+                 upgrade, and `helm upgrade --install` installs it anew; judge that without --release"
+            )));
+        }
+        let Some(current) = StoredRecord::start_of_upgrade(records) else { return Ok(None) };
+        let stored = current.stored_release(&judge.settings);
+        let stored = stored.map_err(|error| Failure(format!("{release}, revision {}: {error}", current.version())))?;
+        Ok(Some(Self { current, stored, next: version + 1 }))
+    }
+}
+
 /// What is judged, and by whom.
 struct Chart<'a> {
     arguments: &'a RenderArguments,
@@ -167,40 +248,92 @@ struct Chart<'a> {
 }
 
 impl Chart<'_> {
-    fn judge(&self, installed: &[StoredRecord], next: u64) -> Result<Compared, String> {
-        let storage = installed.first().map_or("Secret", StoredRecord::kind);
-        let upgrade = self.record(&self.renders.upgrade, next, "pending-upgrade", storage);
-        let Some(install) = &self.renders.install else {
-            let baseline = upgrade.baseline(installed);
-            let judged = self.verdict(&upgrade, baseline, &self.judge.cluster)?;
-            return Ok(Compared { before: baseline.map(|record| (record.clone(), None)), after: (upgrade, judged) });
+    fn judge(&self, release: Option<&Upgraded<'_>>) -> Result<Compared, String> {
+        let dropped = self.renders.dropped_hooks(release);
+        let upgrade = self.upgrade(release, &dropped);
+        let (before, judged) = match &self.renders.install {
+            None => {
+                let baseline = release.map(|release| release.current);
+                let judged = self.verdict(&upgrade, baseline, &self.judge.cluster)?;
+                (baseline.map(|record| (record.clone(), None)), judged)
+            }
+            Some(install) => self.judge_both(install, &upgrade)?,
         };
+        let judged = if judged.has_found(RuleId::DroppedHook) { judged } else { judged.with_warnings(&self.dropped()) };
+        Ok(Compared { before, after: (upgrade, judged) })
+    }
+
+    /// The upgrade over a render of the install, which is judged as well unless it is installed already.
+    fn judge_both(&self, install: &Render, upgrade: &StoredRecord) -> Result<(Option<Before>, Judged), String> {
         // Without a view of the cluster the chart is the first thing in it.
         let cluster = if self.judge.sees_cluster { self.judge.cluster.as_ref().clone() } else { ClusterView::empty() };
         let left = install.left_by_install(self.arguments.release_name(), &self.renders.namespace);
         let installed = cluster.with_objects(left);
-        let install = self.record(install, 1, "pending-install", storage);
+        let install = self.install(install);
         if self.arguments.against.is_some() {
-            // The other chart is installed already; only what comes is judged.
-            let judged = self.verdict(&upgrade, Some(&install), &installed)?;
-            return Ok(Compared { before: Some((install, None)), after: (upgrade, judged) });
+            let judged = self.verdict(upgrade, Some(&install), &installed)?;
+            return Ok((Some((install, None)), judged));
         }
         let (first, second) = thread::scope(|scope| {
             let first = scope.spawn(|| self.verdict(&install, None, &cluster));
-            let second = self.verdict(&upgrade, Some(&install), &installed);
+            let second = self.verdict(upgrade, Some(&install), &installed);
             (first.join(), second)
         });
         let first = first.unwrap_or_else(|_| Err("cannot judge the install".to_owned()))?;
-        Ok(Compared { before: Some((install, Some(first))), after: (upgrade, second?) })
+        Ok((Some((install, Some(self.without_guesses(first)))), second?))
     }
 
-    fn record(&self, render: &Render, version: u64, status: &str, storage: &'static str) -> StoredRecord {
-        let (name, namespace, templates) =
-            (self.arguments.release_name(), &self.renders.namespace, &self.renders.hook_templates);
-        // Helm settles that when it installs; no render says it.
-        let apply_method = "";
-        let revision = Revision { name, namespace, version, status, render, templates, apply_method };
-        StoredRecord::of(&revision, storage, namespace)
+    /// What the install alone lets a rule suppose of the upgrade, the upgrade itself has told.
+    fn without_guesses(&self, judged: Judged) -> Judged {
+        judged.retaining(|finding| {
+            let is_guess = [RuleId::ConditionalHookTemplate, RuleId::OneSidedHook]
+                .into_iter()
+                .any(|rule| finding.rule == rule.as_str());
+            !(is_guess && self.renders.upgrade_has(&finding.object))
+        })
+    }
+
+    /// What Helm has dropped, where nothing that was there is lost by it.
+    fn dropped(&self) -> Vec<String> {
+        let warning = |events: &String| {
+            format!(
+                "Helm drops a document of this chart: its {HOOK} is \"{}\", which has an event that Helm does not know, or \
+                 an empty one. No such object is created.",
+                Shown(events)
+            )
+        };
+        self.renders.dropped.iter().map(warning).collect()
+    }
+
+    fn upgrade(&self, release: Option<&Upgraded<'_>>, dropped_hooks: &BTreeMap<String, String>) -> StoredRecord {
+        let revision = Revision { dropped_hooks: Some(dropped_hooks), ..self.revision(&self.renders.upgrade) };
+        let Some(Upgraded { current, stored, next }) = release else { return self.record(&revision) };
+        // An upgrade writes its objects as the revision before it, unless it is told otherwise.
+        let revision = Revision { version: *next, apply_method: &stored.apply_method, ..revision };
+        StoredRecord::of(&revision, current.kind(), &self.renders.namespace)
+    }
+
+    fn install(&self, render: &Render) -> StoredRecord {
+        self.record(&Revision { version: 1, status: "pending-install", ..self.revision(render) })
+    }
+
+    fn record(&self, revision: &Revision<'_>) -> StoredRecord {
+        StoredRecord::of(revision, "Secret", &self.renders.namespace)
+    }
+
+    /// The second one, which is an upgrade.
+    fn revision<'r>(&'r self, render: &'r Render) -> Revision<'r> {
+        Revision {
+            name: self.arguments.release_name(),
+            namespace: &self.renders.namespace,
+            version: 2,
+            status: "pending-upgrade",
+            render,
+            templates: &self.renders.hook_templates,
+            // Helm settles that when it installs; no render says it.
+            apply_method: "",
+            dropped_hooks: None,
+        }
     }
 
     fn verdict(

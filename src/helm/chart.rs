@@ -1,23 +1,28 @@
 //! A chart's files: its templates, and a private copy that renders as a later revision of a release.
 
+mod archive;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Read};
-use std::path::{Component, Path, PathBuf};
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use flate2::Compression;
-use flate2::read::GzDecoder;
-use flate2::write::GzEncoder;
 use regex::{Captures, Regex};
-use tar::{Archive, Builder, Header};
+
+use super::ignore::{self, Rules};
+use archive::{Pack, pack, unpack};
 
 /// No upgrade happens in the same second as the install: each part of a date is another one then.
 const LATER: &str = "(now | dateModify \"9013h37m11s\")";
 
 /// The archives of subcharts hold archives of subcharts; Helm charts are not deeper than that.
 const MOST_ARCHIVES: usize = 8;
+
+/// Helm 4 reads no more of a chart, and Helm 3 no more of an archive.
+const MOST_BYTES: u64 = 100 * 1024 * 1024;
 
 /// The sources of templates, by their paths from the chart's folder on.
 pub type Templates = BTreeMap<String, String>;
@@ -36,131 +41,185 @@ pub fn of_hooks(templates: &Templates) -> Templates {
 ///
 /// When the chart cannot be read or the copy not be written.
 pub fn copy(chart: &Path, revision: u64, into: &Path) -> io::Result<(PathBuf, Templates)> {
-    let mut templates = Templates::new();
     let first = format!("{{{{- $_ := set .Release \"Revision\" {revision} -}}}}\n");
-    if chart.is_dir() {
-        // What is no chart may be anything, and large; Helm says so in its own words.
-        fs::metadata(chart.join("Chart.yaml"))?;
-        let copy = into.join("chart");
-        copy_folder(chart, Path::new(""), &copy, &mut templates)?;
-        let path = copy.join(first_template(&templates));
-        path.parent().map_or(Ok(()), fs::create_dir_all)?;
-        fs::write(path, first)?;
+    let mut templates = Templates::new();
+    let found = fs::metadata(chart)?;
+    if !found.is_dir() {
+        let copy = into.join("chart.tgz");
+        let mut files = unpack(&regular(&found, chart, || fs::read(chart))?)?;
+        rewrite(&mut files, "", &mut templates, MOST_ARCHIVES)?;
+        let path = format!("chart/{}", first_template(&templates));
+        files.push(Pack::new(path.into_bytes(), first.into_bytes()));
+        fs::write(&copy, pack(&files)?)?;
         return Ok((copy, templates));
     }
-    let copy = into.join("chart.tgz");
-    let packed = repack(&fs::read(chart)?, Path::new(""), Some(&first), &mut templates, MOST_ARCHIVES)?;
-    fs::write(&copy, packed)?;
+    // What is no chart may be anything, and large; Helm says so in its own words.
+    fs::metadata(chart.join("Chart.yaml"))?;
+    let rules = chart.join(ignore::NAME);
+    let rules = match fs::metadata(&rules) {
+        Ok(found) => regular(&found, ignore::NAME.as_ref(), || fs::read(&rules))?,
+        Err(_) => Vec::new(),
+    };
+    let rules = Rules::parse(&rules).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+    let copy = into.join("chart");
+    Folder { chart, copy: &copy, rules: &rules, templates: &mut templates }.copy(Path::new(""))?;
+    let path = first_template(&templates);
+    if is_ignored(&rules, &path) {
+        // The copy holds nothing else that it would ignore.
+        let _ = fs::remove_file(copy.join(ignore::NAME));
+    }
+    let path = copy.join(path);
+    path.parent().map_or(Ok(()), fs::create_dir_all)?;
+    fs::write(path, first)?;
     Ok((copy, templates))
 }
 
-/// Copies what lies at `inside` of a chart.
-fn copy_folder(chart: &Path, inside: &Path, copy: &Path, templates: &mut Templates) -> io::Result<()> {
-    fs::create_dir_all(copy.join(inside))?;
-    for entry in fs::read_dir(chart.join(inside))? {
-        let (entry_type, name) = entry.and_then(|entry| Ok((entry.file_type()?, entry.file_name())))?;
-        // The history of a repository whose root is the chart: large, and no part of it.
-        if name == ".git" {
-            continue;
-        }
-        let inside = inside.join(name);
-        let path = chart.join(&inside);
-        if path.is_dir() {
-            copy_folder(chart, &inside, copy, templates)?;
-            continue;
-        }
-        if is_rewritten(&inside) {
-            let bytes = fs::read(&path)?;
-            if let Cow::Owned(changed) = rewritten(&inside, &bytes, templates, MOST_ARCHIVES)? {
-                fs::write(copy.join(&inside), changed)?;
+/// A chart's folder that is being copied, as Helm walks it: links are followed, and what is ignored is not opened.
+struct Folder<'a> {
+    chart: &'a Path,
+    copy: &'a Path,
+    rules: &'a Rules,
+    templates: &'a mut Templates,
+}
+
+impl Folder<'_> {
+    /// Copies what lies at `inside` of the chart.
+    fn copy(&mut self, inside: &Path) -> io::Result<()> {
+        // Not its parents too: a copy that was given up while it went on must not come back.
+        fs::create_dir(self.copy.join(inside))?;
+        let entries = fs::read_dir(self.chart.join(inside)).map_err(|error| at(inside, &error))?;
+        let entries = entries.map(|entry| entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?))));
+        let mut entries = entries.collect::<io::Result<Vec<_>>>()?;
+        entries.sort_by(|(one, _), (other, _)| one.cmp(other));
+        for (name, entry_type) in entries {
+            let inside = inside.join(name);
+            let original = self.chart.join(&inside);
+            let found = fs::metadata(&original).map_err(|error| at(&inside, &error))?;
+            if self.rules.ignore(&slashed(&inside), found.is_dir()) {
                 continue;
+            }
+            if found.is_dir() {
+                self.copy(&inside)?;
+            } else {
+                regular(&found, &inside, || self.file(&inside, &original, entry_type.is_file()))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, inside: &Path, original: &Path, can_be_linked: bool) -> io::Result<()> {
+        let copy = self.copy.join(inside);
+        let path = String::from_utf8_lossy(&slashed(inside)).into_owned();
+        if Place::of(&path) != Place::Other {
+            let bytes = fs::read(original)?;
+            if let Cow::Owned(changed) = rewritten(&path, &bytes, self.templates, MOST_ARCHIVES)? {
+                return fs::write(copy, changed);
             }
         }
         // A new file costs far more than a new name.
-        if !entry_type.is_file() || fs::hard_link(&path, copy.join(&inside)).is_err() {
-            fs::copy(path, copy.join(&inside))?;
+        if can_be_linked && fs::hard_link(original, &copy).is_ok() {
+            return Ok(());
+        }
+        fs::copy(original, copy).map(drop)
+    }
+}
+
+/// Opens what is a file; Helm refuses everything else, and so much of it.
+fn regular<T>(found: &fs::Metadata, path: &Path, open: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let refused = |what: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{}: {what}", path.display())));
+    if !found.is_file() {
+        return refused(
+            "this is neither a file nor a folder, and Helm refuses it in a chart: delete it, or list it in .helmignore",
+        );
+    }
+    if found.len() > MOST_BYTES {
+        return refused("this file is larger than the 100 MiB of a chart that Helm reads: list it in .helmignore");
+    }
+    open().map_err(|error| at(path, &error))
+}
+
+fn at(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+fn slashed(path: &Path) -> Vec<u8> {
+    let parts: Vec<_> = path.iter().map(OsStr::as_encoded_bytes).collect();
+    parts.join(&b'/')
+}
+
+/// The file, or a folder that it lies in.
+fn is_ignored(rules: &Rules, path: &str) -> bool {
+    let folders = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
+    folders
+        .map(|folder| (folder, true))
+        .chain([(path, false)])
+        .any(|(path, is_folder)| rules.ignore(path.as_bytes(), is_folder))
+}
+
+/// Helm renders the deepest template first, and all templates share one `.Release`: what this one sets they all read.
+/// `helm template` itself leaves the revision of an upgrade at 1.
+fn first_template(templates: &Templates) -> String {
+    let deepest = templates.keys().map(|path| path.split('/').count()).max().unwrap_or_default();
+    format!("templates/{}revision.yaml", "revision/".repeat(deepest))
+}
+
+/// What a chart's file is to Helm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Template,
+    /// The archive of a subchart.
+    Archive,
+    Other,
+}
+
+impl Place {
+    /// Of a file at this path from the chart's folder on, which may lie in a subchart.
+    fn of(path: &str) -> Self {
+        let mut rest = path;
+        while let Some(subchart) = rest.strip_prefix("charts/").filter(|name| !name.starts_with(['_', '.'])) {
+            match subchart.split_once('/') {
+                Some((_, inside)) => rest = inside,
+                None if Path::new(subchart).extension() == Some(OsStr::new("tgz")) => return Self::Archive,
+                None => return Self::Other,
+            }
+        }
+        if rest.starts_with("templates/") { Self::Template } else { Self::Other }
+    }
+}
+
+/// Rewrites the files of an archive, whose chart lies at `inside` of the outermost one.
+fn rewrite(files: &mut [Pack], inside: &str, templates: &mut Templates, most_archives: usize) -> io::Result<()> {
+    for file in files {
+        let Some(path) = file.path() else { continue };
+        let path = format!("{inside}{path}");
+        if let Cow::Owned(changed) = rewritten(&path, &file.bytes, templates, most_archives)? {
+            file.bytes = changed;
         }
     }
     Ok(())
 }
 
-/// Helm renders the deepest template first, and all templates share one `.Release`: what this one sets they all read.
-/// `helm template` itself leaves the revision of an upgrade at 1.
-fn first_template(templates: &Templates) -> PathBuf {
-    let deepest = templates.keys().map(|path| path.split('/').count()).max().unwrap_or_default();
-    let folders = std::iter::repeat_n("revision", deepest);
-    Path::new("templates").join(folders.collect::<PathBuf>()).join("revision.yaml")
-}
-
-/// Packs an archive again whose files begin with the chart's name, which lies at `inside` of its parent.
-fn repack(
-    packed: &[u8],
-    inside: &Path,
-    first: Option<&str>,
-    templates: &mut Templates,
-    most_archives: usize,
-) -> io::Result<Vec<u8>> {
-    let mut archive = Archive::new(GzDecoder::new(packed));
-    let mut copy = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
-    let mut root = None;
-    for entry in archive.entries()? {
-        let mut entry = entry?;
-        if !entry.header().entry_type().is_file() {
-            continue;
-        }
-        let path = entry.path()?.into_owned();
-        let mut bytes = Vec::new();
-        entry.read_to_end(&mut bytes)?;
-        let name: PathBuf = path.components().take(1).collect();
-        // A subchart is called as its folder in the archive, whatever the archive is called.
-        let of_chart = path.strip_prefix(&name).unwrap_or(&path);
-        let at = if first.is_some() { of_chart.to_owned() } else { inside.join(&name).join(of_chart) };
-        append(&mut copy, &path, &rewritten(&at, &bytes, templates, most_archives)?)?;
-        root.get_or_insert(name);
-    }
-    if let (Some(first), Some(root)) = (first, root) {
-        append(&mut copy, &root.join(first_template(templates)), first.as_bytes())?;
-    }
-    copy.into_inner()?.finish()
-}
-
-fn append<W: io::Write>(archive: &mut Builder<W>, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut header = Header::new_gnu();
-    header.set_size(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
-    header.set_mode(0o644);
-    archive.append_data(&mut header, path, bytes)
-}
-
-fn is_rewritten(inside: &Path) -> bool {
-    is_archive(inside) || is_in("templates", inside)
-}
-
-fn is_archive(inside: &Path) -> bool {
-    inside.extension().is_some_and(|ending| ending == "tgz") && is_in("charts", inside)
-}
-
-fn is_in(folder: &str, inside: &Path) -> bool {
-    inside.components().any(|part| part == Component::Normal(folder.as_ref()))
-}
-
 /// A chart's file as the copy has it.
 fn rewritten<'a>(
-    inside: &Path,
+    path: &str,
     bytes: &'a [u8],
     templates: &mut Templates,
     most_archives: usize,
 ) -> io::Result<Cow<'a, [u8]>> {
-    if is_archive(inside) && most_archives > 0 {
-        let charts = inside.parent().unwrap_or(inside);
-        return repack(bytes, charts, None, templates, most_archives - 1).map(Cow::Owned);
-    }
-    match str::from_utf8(bytes) {
-        Ok(source) if is_in("templates", inside) => {
-            let parts: Vec<_> = inside.iter().map(|part| part.to_string_lossy()).collect();
-            templates.insert(parts.join("/"), source.to_owned());
+    match (Place::of(path), str::from_utf8(bytes)) {
+        (Place::Archive, _) if most_archives > 0 => {
+            let mut files = unpack(bytes)?;
+            let charts = path.rsplit_once('/').map_or("", |(charts, _)| charts);
+            let inside = format!("{charts}/{}/", archive::name(&files));
+            rewrite(&mut files, &inside, templates, most_archives - 1)?;
+            pack(&files).map(Cow::Owned)
+        }
+        (Place::Template, Ok(source)) => {
+            let source = source.strip_prefix('\u{FEFF}').unwrap_or(source);
+            templates.insert(path.to_owned(), source.to_owned());
             Ok(match later(source) {
-                Cow::Borrowed(source) => Cow::Borrowed(source.as_bytes()),
-                Cow::Owned(source) => Cow::Owned(source.into_bytes()),
+                Cow::Borrowed(_) => Cow::Borrowed(bytes),
+                Cow::Owned(changed) => Cow::Owned(changed.into_bytes()),
             })
         }
         _ => Ok(Cow::Borrowed(bytes)),
@@ -194,7 +253,8 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::{LATER, copy, later};
+    use super::archive::{Pack, pack, unpack};
+    use super::{LATER, Place, copy, later};
 
     #[test]
     #[cfg(unix)]
@@ -220,7 +280,7 @@ mod tests {
         assert_eq!(read("values.yaml").as_deref(), Some("name: now"));
         assert_eq!(read("templates/a.yaml"), Some(format!("{{{{ {LATER} }}}}")));
         assert_eq!(read("templates/linked/_b.tpl").as_deref(), Some("b"));
-        assert_eq!(read(".git/config"), None);
+        assert_eq!(read(".git/config").as_deref(), Some(""), "a part of the chart for Helm");
         let first = "templates/revision/revision/revision/revision.yaml";
         assert!(read(first).unwrap().contains("\"Revision\" 7"), "deeper than the deepest template");
         let sources: Vec<_> = templates.iter().map(|(path, source)| (path.as_str(), source.as_str())).collect();
@@ -229,6 +289,129 @@ mod tests {
         assert_eq!(fails(&folder.path().join("elsewhere")), std::io::ErrorKind::NotFound, "no chart");
         assert_eq!(fails(&folder.path().join("nowhere")), std::io::ErrorKind::NotFound);
         assert_eq!(fails(&chart.join("Chart.yaml")), std::io::ErrorKind::UnexpectedEof, "no archive");
+    }
+
+    /// A chart's folder and one for its copy.
+    #[cfg(unix)]
+    fn chart_with(folder: &Path, ignored: &str) -> [std::path::PathBuf; 2] {
+        let [chart, into] = ["chart", "into"].map(|name| folder.join(name));
+        for folder in [&chart.join("templates"), &chart.join("tmp"), &into] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        for (name, text) in
+            [(".helmignore", ignored), ("Chart.yaml", "name: a"), ("templates/a.yaml", "a"), ("tmp/b", "b")]
+        {
+            fs::write(chart.join(name), text).unwrap();
+        }
+        [chart, into]
+    }
+
+    #[cfg(unix)]
+    fn fifo(path: &Path) {
+        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_helmignore_names_is_neither_opened_nor_copied() {
+        let folder = tempfile::tempdir().unwrap();
+        let [chart, into] = chart_with(folder.path(), "*.pipe\ntmp/\nlinked\n");
+        fifo(&chart.join("a.pipe"));
+        for (to, link) in [("..", "tmp/self"), ("nowhere", "tmp/dangling"), ("tmp", "linked")] {
+            std::os::unix::fs::symlink(to, chart.join(link)).unwrap();
+        }
+        let (copied, _) = copy(&chart, 7, &into).unwrap();
+        let mut names: Vec<_> = fs::read_dir(copied).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, [".helmignore", "Chart.yaml", "templates"]);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_is_no_file_is_refused_and_not_opened() {
+        for pipe in ["a.pipe", "templates/b.yaml", ".helmignore"] {
+            let folder = tempfile::tempdir().unwrap();
+            let [chart, into] = chart_with(folder.path(), "");
+            let _ = fs::remove_file(chart.join(pipe));
+            fifo(&chart.join(pipe));
+            let error = copy(&chart, 7, &into).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("{pipe}: this is neither a file nor a folder")), "{error}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let chart = folder.path().join("chart.tgz");
+        fifo(&chart);
+        assert!(copy(&chart, 7, folder.path()).unwrap_err().to_string().contains("neither a file nor a folder"));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_chart_that_would_ignore_the_revision_has_it_all_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let [chart, into] = chart_with(folder.path(), "revis*\n");
+        let (copied, _) = copy(&chart, 7, &into).unwrap();
+        assert!(copied.join("templates/revision/revision/revision.yaml").is_file());
+        assert!(!copied.join(".helmignore").exists());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn links_without_end_and_large_files_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let [chart, into] = chart_with(folder.path(), "");
+        std::os::unix::fs::symlink("..", chart.join("tmp/self")).unwrap();
+        assert!(copy(&chart, 7, &into).unwrap_err().to_string().starts_with("tmp/self/"));
+        let folder = tempfile::tempdir().unwrap();
+        let [chart, into] = chart_with(folder.path(), "");
+        fs::File::create(chart.join("large")).unwrap().set_len(101 * 1024 * 1024).unwrap();
+        let error = copy(&chart, 7, &into).unwrap_err().to_string();
+        assert!(error.starts_with("large: this file is larger"), "{error}");
+    }
+
+    #[test]
+    fn an_archive_is_read_as_helm_reads_it() {
+        let long = format!("./templates/{}.yaml", "long".repeat(40));
+        let names = ["./Chart.yaml", "./templates/a.yaml", "chart\\templates\\b.yaml", "../Chart.yaml", &long];
+        let packed = |names: &[&str]| {
+            let files: Vec<_> =
+                names.iter().map(|name| Pack::new(name.as_bytes().to_vec(), b"name: {{ now }}".to_vec())).collect();
+            pack(&files).unwrap()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let chart = folder.path().join("c.tgz");
+        fs::write(&chart, packed(&names)).unwrap();
+        let into = folder.path().join("into");
+        fs::create_dir(&into).unwrap();
+        let (copied, templates) = copy(&chart, 7, &into).unwrap();
+        let copied = unpack(&fs::read(copied).unwrap()).unwrap();
+        let found: Vec<_> = copied.iter().map(|file| (file.name.as_slice(), file.bytes.as_slice())).collect();
+        let changed = format!("name: {{{{ {LATER} }}}}");
+        let mut wanted: Vec<_> = names.iter().map(|name| (name.as_bytes(), changed.as_bytes())).collect();
+        wanted[0].1 = b"name: {{ now }}";
+        wanted[3].1 = b"name: {{ now }}";
+        let first = b"{{- $_ := set .Release \"Revision\" 7 -}}\n";
+        wanted.push((b"chart/templates/revision/revision/revision.yaml", first));
+        assert_eq!(found, wanted);
+        let paths: Vec<_> = templates.keys().map(String::as_str).collect();
+        assert_eq!(paths, ["templates/a.yaml", "templates/b.yaml", &long[2..]]);
+    }
+
+    #[test]
+    fn only_what_helm_takes_for_a_template_or_a_subchart_is_one() {
+        for (path, wanted) in [
+            ("templates/a", Place::Template),
+            ("charts/a/templates/b/c", Place::Template),
+            ("charts/a/charts/b/templates/c", Place::Template),
+            ("charts/a.tgz", Place::Archive),
+            ("charts/a/charts/b.tgz", Place::Archive),
+            ("files/templates/a", Place::Other),
+            ("files/charts/a.tgz", Place::Other),
+            ("charts/_a.tgz", Place::Other),
+            ("charts/.a/templates/b", Place::Other),
+            ("charts/a.tgz.prov", Place::Other),
+            ("templates", Place::Other),
+        ] {
+            assert_eq!(Place::of(path), wanted, "{path}");
+        }
     }
 
     #[test]

@@ -2,13 +2,15 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use tempfile::TempDir;
 
-/// At most one, so that a signal finds it. Who changes what is in it reads the lock: a signal waits for that, or it would
-/// remove half of it.
-static FOLDER: RwLock<Option<TempDir>> = RwLock::new(None);
+/// At most one, so that a signal finds it; never held for long.
+static FOLDER: Mutex<Option<TempDir>> = Mutex::new(None);
+
+/// Read by those who change what is in the folder: a signal waits for them, or it would remove half of it.
+static CHANGES: RwLock<()> = RwLock::new(());
 
 /// The folder, as long as this lives.
 #[derive(Debug)]
@@ -40,7 +42,7 @@ impl Folder {
 
     /// Changes what is in it; several threads may do so at once.
     pub fn change<T>(&self, change: impl FnOnce(&Path) -> T) -> T {
-        let _held = FOLDER.read().unwrap_or_else(PoisonError::into_inner);
+        let _changing = CHANGES.read().unwrap_or_else(PoisonError::into_inner);
         change(&self.0)
     }
 }
@@ -60,8 +62,8 @@ fn private() -> io::Result<TempDir> {
     builder.tempdir()
 }
 
-fn held() -> RwLockWriteGuard<'static, Option<TempDir>> {
-    FOLDER.write().unwrap_or_else(PoisonError::into_inner)
+fn held() -> MutexGuard<'static, Option<TempDir>> {
+    FOLDER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Ends the program as the signal would have.
@@ -76,15 +78,91 @@ fn remove_on_signal() -> io::Result<()> {
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM])?;
     thread::spawn(move || {
         for signal in signals.forever() {
+            // Both are held to the end: nothing begins any more.
+            let _unchanged = nobody_changes_it();
             let mut held = held();
-            *held = None;
+            if let Some(folder) = held.take() {
+                remove(&folder.keep());
+            }
             let _ = emulate_default_handler(signal);
         }
     });
     Ok(())
 }
 
+/// Waits for those who change the folder; `None` where that takes too long, a file server may hold them for ever.
+#[cfg(unix)]
+fn nobody_changes_it() -> Option<std::sync::RwLockWriteGuard<'static, ()>> {
+    use std::sync::TryLockError;
+    use std::time::{Duration, Instant};
+
+    let begin = Instant::now();
+    loop {
+        match CHANGES.try_write() {
+            Ok(unchanged) => return Some(unchanged),
+            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) if begin.elapsed() > Duration::from_secs(1) => return None,
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
+        }
+    }
+}
+
+/// Again where a change that still goes on has put something into a folder that was already emptied.
+#[cfg(unix)]
+fn remove(folder: &Path) {
+    let is_gone = |_| std::fs::remove_dir_all(folder).is_ok() || !folder.exists();
+    let _ = (0..10).any(is_gone);
+}
+
 #[cfg(not(unix))]
 fn remove_on_signal() -> io::Result<()> {
     Ok(())
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::fs;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Command;
+    use std::thread::sleep;
+    use std::time::{Duration, Instant};
+
+    use super::Folder;
+
+    #[test]
+    #[ignore = "run by the next test, as a program of its own"]
+    fn a_change_that_never_ends() {
+        let folder = Folder::new().unwrap();
+        folder.change(|path| {
+            fs::write(path.join("begun"), "").unwrap();
+            sleep(Duration::from_secs(60));
+        });
+    }
+
+    #[test]
+    fn a_signal_removes_the_folder_even_if_a_change_is_stuck() {
+        let temporary = tempfile::tempdir().unwrap();
+        let begun = || {
+            let mut folders = fs::read_dir(temporary.path()).unwrap();
+            folders.any(|folder| folder.unwrap().path().join("begun").exists())
+        };
+        for (signal, status) in [("INT", 2), ("TERM", 15)] {
+            let mut child = Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "--ignored", "helm::folder::tests::a_change_that_never_ends"])
+                .env("TMPDIR", temporary.path())
+                .spawn()
+                .unwrap();
+            let begin = Instant::now();
+            while !begun() && begin.elapsed() < Duration::from_secs(20) {
+                sleep(Duration::from_millis(10));
+            }
+            assert!(begun());
+            let killed = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
+            assert!(killed.success());
+            assert_eq!(child.wait().unwrap().signal(), Some(status));
+            assert!(begin.elapsed() < Duration::from_secs(30));
+            assert_eq!(fs::read_dir(temporary.path()).unwrap().count(), 0, "{signal}");
+        }
+    }
 }

@@ -69,6 +69,23 @@ pub fn without_values(said: &str, texts: &[&str], values: Option<&str>) -> Strin
     shown.join(" ")
 }
 
+/// The lines of what Helm said that it has not said before.
+#[must_use]
+pub fn lines_besides(said: &str, before: &str) -> String {
+    let known: BTreeSet<_> = before.lines().collect();
+    said.split_inclusive('\n').filter(|line| !known.contains(line.trim_end_matches(['\r', '\n']))).collect()
+}
+
+/// The `helm.sh/hook` of each document that Helm says it has left out, because it knows no such event.
+#[must_use]
+pub fn dropped_hooks(said: &str) -> Vec<String> {
+    // Helm 3, then Helm 4.
+    let words = ["skipping unknown hook: ", "skipping unknown hooks\" hookTypes="];
+    let value =
+        |line: &str| words.iter().find_map(|words| Some(line.split_once(words)?.1.trim_matches('"').to_owned()));
+    said.lines().filter_map(value).collect()
+}
+
 /// Behind the warnings, and without the hint at a flag of `helm`.
 fn error_of(said: &str) -> &str {
     let error = said.split_once("Error: ").map_or(said, |(_, error)| error);
@@ -122,7 +139,7 @@ fn is_place(piece: &str, texts: &[&str], is_line: impl Fn(&str) -> bool) -> bool
 
 #[cfg(test)]
 mod tests {
-    use super::without_values;
+    use super::{dropped_hooks, lines_besides, without_values};
 
     const TEXTS: [&str; 3] = [
         "templates/a.yaml",
@@ -135,6 +152,17 @@ mod tests {
 
     fn shown(said: &str) -> String {
         without_values(said, &TEXTS, Some(VALUES))
+    }
+
+    #[test]
+    fn what_both_helms_say_of_a_document_that_they_drop_is_understood() {
+        let helm3 =
+            "manifest_sorter.go:199: info: skipping unknown hook: \"pre-install, pre update\"\nwalk.go: found\n";
+        let helm4 = "level=INFO msg=\"skipping unknown hooks\" hookTypes=pre-update\nlevel=INFO msg=\"skipping unknown \
+                     hooks\" hookTypes=\"\"\n";
+        assert_eq!(dropped_hooks(helm3), ["pre-install, pre update"]);
+        assert_eq!(dropped_hooks(helm4), ["pre-update", ""]);
+        assert_eq!(lines_besides("a\nb\r\nc", "c\na\n"), "b\r\n");
     }
 
     #[test]

@@ -8,12 +8,14 @@ use std::path::{Component, Path, PathBuf};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use stable_hooks_policy::helm::record::{json_of_config_map, json_of_secret};
 use stable_hooks_policy::shown::Shown;
 use thiserror::Error;
 
 use super::{RecordError, StoredRecord, limits};
+use crate::helm::values::{Reuse, Values};
 
 /// What Helm needs to render a release once more. It holds values: it is never shown, only written.
 #[derive(Deserialize)]
@@ -28,6 +30,13 @@ pub struct StoredRelease {
     /// The values that the user gave.
     #[serde(default)]
     config: Option<Box<RawValue>>,
+}
+
+/// What an upgrade is rendered with.
+pub struct Taken {
+    pub values: Values,
+    /// The chart's own values, where they are not those of the new chart.
+    pub chart_values: Option<Vec<u8>>,
 }
 
 #[derive(Deserialize)]
@@ -103,6 +112,12 @@ impl StoredRecord {
 }
 
 impl StoredRelease {
+    /// The chart's name; empty where there is none.
+    #[must_use]
+    pub fn chart(&self) -> String {
+        self.metadata().name
+    }
+
     /// The chart's name and version, as Helm calls it; empty where there is none.
     #[must_use]
     pub fn chart_name(&self) -> String {
@@ -132,6 +147,44 @@ impl StoredRelease {
     #[must_use]
     pub fn values(&self) -> Option<&str> {
         self.config.as_ref().map(|config| config.get())
+    }
+
+    /// The values with which Helm renders the next upgrade, where these are given.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be told, or a file not be written, in words.
+    pub fn taken_by_upgrade(&self, given: Values, reuse: Reuse, folder: &Path) -> Result<Taken, String> {
+        let has_some = |values: &&str| !matches!(values.trim(), "null" | "{}");
+        let stored = match self.values().filter(has_some) {
+            Some(stored) => stored,
+            None if reuse != Reuse::ReuseValues => return Ok(Taken { values: given, chart_values: None }),
+            None => "{}",
+        };
+        let below = |given: Values| {
+            // Helm treats a null over a stored value in another way than one over another file.
+            if given.may_hold_null() {
+                return Err("null is not known to set here what Helm would: with --reuse-values and \
+                            --reset-then-reuse-values, a value of null cannot be judged"
+                    .to_owned());
+            }
+            let path = folder.join("values-of-the-release.json");
+            write(&path, stored.as_bytes()).map_err(|error| format!("{}: {error}", path.display()))?;
+            Ok(given.over(path))
+        };
+        match reuse {
+            Reuse::ResetValues => Ok(Taken { values: given, chart_values: None }),
+            Reuse::UnlessGiven if !given.set_nothing() => Ok(Taken { values: given, chart_values: None }),
+            Reuse::UnlessGiven | Reuse::ResetThenReuseValues => Ok(Taken { values: below(given)?, chart_values: None }),
+            Reuse::ReuseValues => {
+                let chart_values = coalesced(self.values(), self.chart_values());
+                Ok(Taken { values: below(given)?, chart_values: Some(chart_values) })
+            }
+        }
+    }
+
+    fn chart_values(&self) -> Option<&str> {
+        self.chart.as_ref()?.values.as_ref().map(|values| values.get())
     }
 
     /// Writes the chart into a folder that does not exist yet.
@@ -174,6 +227,33 @@ impl StoredRelease {
     }
 }
 
+/// The values of a release over those of its chart, as Helm joins them; both are JSON objects, or nothing.
+fn coalesced(over: Option<&str>, below: Option<&str>) -> Vec<u8> {
+    let read = |json: Option<&str>| json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or(Value::Null);
+    let mut joined = read(over);
+    if joined.is_null() {
+        joined = Value::Object(serde_json::Map::new());
+    }
+    coalesce(&mut joined, read(below));
+    joined.to_string().into_bytes()
+}
+
+fn coalesce(over: &mut Value, below: Value) {
+    let (Value::Object(over), Value::Object(below)) = (over, below) else { return };
+    for (key, value) in below {
+        match over.get_mut(&key) {
+            None => {
+                over.insert(key, value);
+            }
+            // Null takes away what the chart sets.
+            Some(Value::Null) => {
+                over.remove(&key);
+            }
+            Some(above) => coalesce(above, value),
+        }
+    }
+}
+
 /// The path of a chart's file, if it stays in the chart.
 fn inside(name: &str) -> Option<PathBuf> {
     let path = Path::new(name);
@@ -205,7 +285,7 @@ mod tests {
     use base64::engine::general_purpose::STANDARD;
     use serde_json::{Value, json};
 
-    use super::{ChartError, StoredRelease};
+    use super::{ChartError, StoredRelease, coalesced};
 
     fn file(name: &str, data: &[u8]) -> Value {
         json!({"name": name, "data": STANDARD.encode(data)})
@@ -267,6 +347,16 @@ mod tests {
                 assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{name}");
             }
         }
+    }
+
+    #[test]
+    fn the_values_of_a_release_lie_over_those_of_its_chart() {
+        let joined = |over, below| String::from_utf8(coalesced(over, below)).unwrap();
+        let over = r#"{"a": null, "b": {"c": null, "d": 1, "e": null}, "f": 2, "g": {"h": 3}}"#;
+        let below = r#"{"a": 1, "b": {"c": 2, "i": 4}, "f": {"j": 5}, "g": 6, "k": 7}"#;
+        assert_eq!(joined(Some(over), Some(below)), r#"{"b":{"d":1,"e":null,"i":4},"f":2,"g":{"h":3},"k":7}"#);
+        assert_eq!(joined(None, Some(below)), joined(Some("null"), Some(below)));
+        assert_eq!((joined(Some("{}"), None), joined(None, None)), ("{}".to_owned(), "{}".to_owned()));
     }
 
     #[test]

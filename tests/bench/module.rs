@@ -5,7 +5,7 @@ use std::env;
 use std::fs;
 
 use rustc_demangle::demangle;
-use wasmparser::{BinaryReaderError, KnownCustom, Name, Parser, Payload, TypeRef};
+use wasmparser::{BinaryReaderError, KnownCustom, Name, NameSectionReader, Parser, Payload, TypeRef};
 
 use crate::meter::Guest;
 use crate::{Guests, Ratio, canonical, count_ratio, grouped, table};
@@ -65,11 +65,7 @@ fn sections(wasm: &[u8]) -> Result<BTreeMap<String, usize>, BinaryReaderError> {
             Payload::CustomSection(section) => section.name(),
             _ => continue,
         };
-        let range = match &payload {
-            Payload::CodeSectionStart { range, .. } => range.clone(),
-            other => other.as_section().map_or(0..0, |(_, range)| range),
-        };
-        *sizes.entry(name.to_owned()).or_default() += range.len();
+        *sizes.entry(name.to_owned()).or_default() += payload.as_section().map_or(0, |(_, range)| range.len());
     }
     Ok(sizes)
 }
@@ -85,15 +81,8 @@ fn crate_sizes(wasm: &[u8]) -> Result<BTreeMap<String, usize>, BinaryReaderError
             }
             Payload::CodeSectionEntry(body) => bodies.push(body.range().len()),
             Payload::CustomSection(section) => {
-                if let KnownCustom::Name(all) = section.as_known() {
-                    for part in all {
-                        if let Name::Function(functions) = part? {
-                            for naming in functions {
-                                let naming = naming?;
-                                names.insert(naming.index, naming.name.to_owned());
-                            }
-                        }
-                    }
+                if let KnownCustom::Name(section) = section.as_known() {
+                    names = function_names(section)?;
                 }
             }
             _ => {}
@@ -101,10 +90,22 @@ fn crate_sizes(wasm: &[u8]) -> Result<BTreeMap<String, usize>, BinaryReaderError
     }
     let mut sizes = BTreeMap::new();
     for (index, bytes) in (imported..).zip(bodies) {
-        let name = names.get(&index).map_or("", String::as_str);
+        let name = names.get(&index).copied().unwrap_or_default();
         *sizes.entry(origin(name)).or_default() += bytes;
     }
     Ok(sizes)
+}
+
+fn function_names(section: NameSectionReader<'_>) -> Result<BTreeMap<u32, &str>, BinaryReaderError> {
+    let mut names = BTreeMap::new();
+    for part in section {
+        let Name::Function(functions) = part? else { continue };
+        for function in functions {
+            let function = function?;
+            names.insert(function.index, function.name);
+        }
+    }
+    Ok(names)
 }
 
 /// The crate in a mangled name: the first path in it, past `<`, `&` and what else surrounds a type.

@@ -13,6 +13,7 @@ mod audit;
 mod browser;
 mod canary;
 mod cases;
+mod chart_files;
 mod chart_helm;
 mod chart_renders;
 mod ci;

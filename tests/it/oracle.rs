@@ -130,6 +130,7 @@ fn ours(text: &str, version: Version) -> Read {
         render: &render,
         templates: &templates,
         apply_method: "",
+        dropped_hooks: None,
     };
     let mut hooks: Vec<_> = revision.record()["hooks"].as_array().unwrap().iter().map(hook).collect();
     hooks.sort_by_key(|hook| order(hook["kind"].as_str().unwrap()));

@@ -7,14 +7,10 @@ use stable_hooks::engine::payload;
 use crate::cases::{patched_twice_is_patched_once, reported};
 use crate::engines::{ask, validate};
 use stable_hooks_policy::RuleId;
+use stable_hooks_policy::object::HOOK_ANNOTATIONS;
 
-const KEYS: [&str; 10] = [
-    "helm.sh/hook",
-    "helm.sh/hook-weight",
-    "helm.sh/hook-delete-policy",
-    "argocd.argoproj.io/hook",
-    "argocd.argoproj.io/hook-delete-policy",
-    "argocd.argoproj.io/sync-wave",
+/// Annotations that no rule changes.
+const OTHERS: [&str; 4] = [
     "argocd.argoproj.io/tracking-id",
     "meta.helm.sh/release-name",
     "meta.helm.sh/release-namespace",
@@ -72,7 +68,11 @@ fn annotation_value() -> impl Strategy<Value = Value> {
 }
 
 fn metadata() -> impl Strategy<Value = Value> {
-    let annotations = prop::collection::btree_map(prop::sample::select(KEYS.to_vec()), annotation_value(), 0..7);
+    let annotations = prop::collection::btree_map(
+        prop::sample::select([&HOOK_ANNOTATIONS[..], &OTHERS].concat()),
+        annotation_value(),
+        0..7,
+    );
     let label = prop::sample::select(vec!["migrations", "db-migrate", "web", "immigration"]);
     (annotations, label, any::<[bool; 4]>()).prop_map(
         |(annotations, label, [deleting, owned, generated, opted_out])| {
@@ -139,8 +139,8 @@ fn settings() -> impl Strategy<Value = Value> {
 fn without_hook_annotations(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
-        for key in KEYS.iter().take(6) {
-            annotations.remove(*key);
+        for key in HOOK_ANNOTATIONS {
+            annotations.remove(key);
         }
     }
     object

@@ -33,24 +33,25 @@ struct Kind {
     body: Vec<u8>,
 }
 
-fn review(file: &str) -> Vec<u8> {
+fn recorded(file: &str) -> Value {
     let path = format!("{}/../{file}", env!("CARGO_MANIFEST_DIR"));
-    let request: Value = serde_json::from_slice(&fs::read(path).expect("a recorded request")).expect("JSON");
+    serde_json::from_slice(&fs::read(path).expect("a recorded request")).expect("JSON")
+}
+
+fn review(request: &Value) -> Vec<u8> {
     json!({"request": request}).to_string().into_bytes()
 }
 
 fn kinds() -> Vec<Kind> {
-    let large: Value =
-        serde_json::from_slice(&record::packed(record::DOCUMENTS_OF_ONE_MIB).payload).expect("a payload is JSON");
-    let large = json!({"request": large["request"]}).to_string().into_bytes();
+    let large = record::packed(record::DOCUMENTS_OF_ONE_MIB).request;
     let record =
         "tests/corpus/admission/helm3/resource-to-hook/1-install/01-create-secret-sh.helm.release.v1.orders.v1.json";
     [
-        ("a record of 1 MiB", 1, "releases", large),
+        ("a record of 1 MiB", 1, "releases", review(&large)),
         ("no JSON", 1, "objects", b"\xff{garbage".to_vec()),
         ("no operation", 1, "objects", br#"{"request": {"uid": "1"}}"#.to_vec()),
-        ("a record", 30, "releases", review(record)),
-        ("a Job", 67, "objects", review("examples/2-create-hook-job.json")),
+        ("a record", 30, "releases", review(&recorded(record))),
+        ("a Job", 67, "objects", review(&recorded("examples/2-create-hook-job.json"))),
     ]
     .map(|(name, in_a_hundred, policy, body)| Kind { name, in_a_hundred, policy, body })
     .into()

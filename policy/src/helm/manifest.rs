@@ -205,13 +205,8 @@ impl<'a> Documents<'a, '_> {
 }
 
 impl<'a> Document<'a> {
-    /// What the API server leaves out of the items of a list of one kind, such as a `JobList`, is the list's.
     fn item(&self, item: Value) -> Document<'a> {
-        let mut head = Head::of(&item);
-        if head.kind.is_empty() && head.api_version.is_empty() {
-            self.head.kind.trim_end_matches("List").clone_into(&mut head.kind);
-            self.head.api_version.clone_into(&mut head.api_version);
-        }
+        let head = head_of_item(&item, &self.head);
         Document { path: self.path, text: self.text, item: Some(item), head }
     }
 }
@@ -242,6 +237,24 @@ impl<'a> Iterator for Documents<'a, '_> {
             }
         }
     }
+}
+
+/// The items of a document that is a list, each with its head; `None` for what holds no list of items.
+pub fn items(text: &str, limits: &yaml::Limits) -> Option<Vec<(Head, Value)>> {
+    let (_, mut list) = yaml::parse(text, limits).ok()??;
+    let of = Head::of(&list);
+    let Value::Array(items) = list.get_mut("items")?.take() else { return None };
+    Some(items.into_iter().map(|item| (head_of_item(&item, &of), item)).collect())
+}
+
+/// What the API server leaves out of the items of a list of one kind, such as a `JobList`, is the list's.
+fn head_of_item(item: &Value, list: &Head) -> Head {
+    let mut head = Head::of(item);
+    if head.kind.is_empty() && head.api_version.is_empty() {
+        list.kind.trim_end_matches("List").clone_into(&mut head.kind);
+        list.api_version.clone_into(&mut head.api_version);
+    }
+    head
 }
 
 /// Holds nothing, or a comment only: Helm keeps such documents, and nothing comes of them.

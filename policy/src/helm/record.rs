@@ -5,7 +5,7 @@
 mod chart;
 mod json;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{ErrorKind, Read};
 
 use base64::Engine;
@@ -36,12 +36,33 @@ pub struct Record {
     pub version: u64,
     pub status: String,
     pub description: String,
+    /// When the release was installed, and when this revision of it began, as Helm writes it.
+    pub first_deployed: String,
+    pub last_deployed: String,
+    /// The revision that a rollback goes back to, where Helm says it (4.3); else 0.
+    pub rollback_revision: u64,
     pub manifest: String,
     pub hooks: Vec<RecordHook>,
     pub apply_method: ApplyMethod,
     /// The chart's own templates that make a hook and ask whether this is an install or an upgrade, written as in
     /// [`RecordHook::path`].
     pub conditional_templates: BTreeSet<String>,
+    /// What Helm drops: by template, written as above, the `helm.sh/hook` with an event that Helm does not know. Of the
+    /// chart's own templates where it stands there as it is; of all where a rendered chart was said to have such a one.
+    pub dropped_hooks: BTreeMap<String, String>,
+}
+
+impl Record {
+    /// An install made it: `helm install --replace` counts on from the revisions of an uninstalled release.
+    pub fn is_first(&self) -> bool {
+        self.version == 1 || (!self.first_deployed.is_empty() && self.first_deployed == self.last_deployed)
+    }
+
+    /// A rollback made it. Helm 3 says so in its description alone, which an upgrade can be given in other words only.
+    pub fn is_rollback(&self) -> bool {
+        let target = self.description.strip_prefix("Rollback to ").and_then(|target| target.parse::<u64>().ok());
+        self.rollback_revision > 0 || target.is_some_and(|target| (1..self.version).contains(&target))
+    }
 }
 
 /// How Helm writes the objects of this revision.

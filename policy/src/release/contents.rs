@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::Key;
+use super::{Key, Template};
 use crate::helm::manifest::{self, Document, Wanted};
 use crate::helm::order::hook_order;
 use crate::helm::record::{Record, RecordHook};
@@ -13,19 +13,20 @@ use crate::object::Kind;
 use crate::references::{RefKind, possible_services, references};
 use crate::selector::{MIGRATION_LABEL, is_labelled};
 use crate::settings::Settings;
-use crate::shown::Shown;
 use crate::yaml::{self, Head};
 
 /// A hook of the record, as Helm has parsed it.
 pub(crate) struct HookDocument<'a> {
     pub(crate) key: Key,
-    pub(crate) template: Shown<'a>,
+    pub(crate) template: Template<'a>,
     pub(crate) events: Vec<Event>,
     pub(crate) weight: i64,
     /// `None` where no policy is written.
     pub(crate) policies: Option<DeletePolicies>,
     /// `helm.sh/resource-policy: keep`: Helm does not prune it.
     pub(crate) is_kept: bool,
+    /// An item of a list that is the hook: it carries no hook annotation of its own.
+    pub(crate) is_in_list: bool,
     pub(crate) is_selected: bool,
     pub(crate) is_opted_out: bool,
     /// The whole document, of a Job or a Pod: those Helm waits for.
@@ -35,7 +36,7 @@ pub(crate) struct HookDocument<'a> {
 /// A document of the record's manifest.
 pub(crate) struct ResourceDocument<'a> {
     pub(crate) key: Key,
-    pub(crate) template: Shown<'a>,
+    pub(crate) template: Template<'a>,
     pub(crate) is_selected: bool,
     pub(crate) is_opted_out: bool,
     /// The whole document, of a Job.
@@ -49,6 +50,8 @@ pub(crate) struct Contents<'a> {
     /// Those that are [`wanted`], in the order of the manifest.
     pub(crate) resources: Vec<ResourceDocument<'a>>,
     pub(crate) conditional_templates: &'a BTreeSet<String>,
+    /// By template, the events with which Helm drops a document.
+    pub(crate) dropped_hooks: &'a BTreeMap<String, String>,
     /// Where each key stands first: rules ask by key for every document, and a search each time would be quadratic.
     hook_places: BTreeMap<Key, usize>,
     resource_places: BTreeMap<Key, usize>,
@@ -88,7 +91,7 @@ impl ResourceDocument<'_> {
 pub(super) fn hooks<'a>(record: &'a Record, settings: &Settings) -> Vec<HookDocument<'a>> {
     let mut hooks: Vec<_> = record.hooks.iter().collect();
     hooks.sort_by(|a, b| hook_order(a, b));
-    hooks.into_iter().map(|hook| read_hook(hook, record, settings)).collect()
+    hooks.into_iter().flat_map(|hook| read_hook(hook, record, settings)).collect()
 }
 
 /// The resources that a rule can ask for.
@@ -110,11 +113,19 @@ impl<'a> Contents<'a> {
         let mut documents = manifest::documents(&record.manifest, wanted, &limits);
         let resources: Vec<_> = documents.by_ref().map(|document| read_resource(document, record, settings)).collect();
         let (unreadable, is_cut_off) = (documents.unreadable(), documents.is_cut_off());
-        let conditional_templates = &record.conditional_templates;
+        let (conditional_templates, dropped_hooks) = (&record.conditional_templates, &record.dropped_hooks);
         let hook_places = places(hooks.iter().map(|hook| &hook.key));
         let resource_places = places(resources.iter().map(|resource| &resource.key));
-        let mut contents =
-            Self { hooks, resources, conditional_templates, hook_places, resource_places, unreadable, is_cut_off };
+        let mut contents = Self {
+            hooks,
+            resources,
+            conditional_templates,
+            dropped_hooks,
+            hook_places,
+            resource_places,
+            unreadable,
+            is_cut_off,
+        };
         contents.select_accounts_of_selected_jobs();
         contents
     }
@@ -126,6 +137,11 @@ impl<'a> Contents<'a> {
 
     pub(crate) fn hook(&self, key: &Key) -> Option<&HookDocument<'a>> {
         self.hooks.get(*self.hook_places.get(key)?)
+    }
+
+    /// Of two hooks of one event Helm runs the first one first.
+    pub(crate) fn runs_before(&self, first: &Key, second: &Key) -> bool {
+        self.hook_places.get(first) < self.hook_places.get(second)
     }
 
     pub(crate) fn resource(&self, key: &Key) -> Option<&ResourceDocument<'a>> {
@@ -173,26 +189,57 @@ fn places<'k>(keys: impl Iterator<Item = &'k Key>) -> BTreeMap<Key, usize> {
     places
 }
 
-fn read_hook<'a>(hook: &'a RecordHook, record: &Record, settings: &Settings) -> HookDocument<'a> {
+/// The objects of one hook: a list is its items, which Helm creates and deletes together.
+fn read_hook<'a>(hook: &'a RecordHook, record: &Record, settings: &Settings) -> Vec<HookDocument<'a>> {
     let limits = yaml::Limits::default();
     // Helm has read this document already; where we cannot, its own list still says what runs.
     let head = yaml::head(&hook.manifest, &limits).unwrap_or_default();
-    let key = key(&head, &hook.kind, &hook.name, record);
-    let events: Vec<_> = hook.events.iter().filter_map(|event| Event::parse(event)).collect();
-    let is_part_of_the_release = events.iter().any(|event| !event.is_test_or_delete());
-    let policies = (!hook.delete_policies.is_empty()).then(|| DeletePolicies::parse(&hook.delete_policies.join(",")));
-    let is_waited_for = key.judged_kind() == Some(Kind::Job) || (key.group.is_empty() && key.kind == "Pod");
-    let object = || yaml::parse(&hook.manifest, &limits).ok().flatten().map(|(_, value)| value);
-    HookDocument {
-        object: is_waited_for.then(object).flatten(),
-        key,
-        template: Shown(&hook.path),
-        events,
-        weight: hook.weight,
-        policies,
-        is_kept: helm::is_kept(&head),
-        is_selected: is_part_of_the_release && is_labelled(settings, |key| head.labels.get(key).map(String::as_str)),
-        is_opted_out: is_opted_out(&head),
+    let own = HookObject { key: key(&head, &hook.kind, &hook.name, record), head: &head, item: None };
+    if !hook.kind.ends_with("List") {
+        return vec![own.read(hook, settings)];
+    }
+    let items = manifest::items(&hook.manifest, &limits).unwrap_or_default();
+    if items.is_empty() {
+        return vec![own.read(hook, settings)];
+    }
+    let of_item = |(item_head, item): (Head, Value)| {
+        let key = key(&item_head, &item_head.kind, &item_head.name, record);
+        HookObject { key, head: &item_head, item: Some(item) }.read(hook, settings)
+    };
+    items.into_iter().map(of_item).collect()
+}
+
+/// One object that a hook creates.
+struct HookObject<'h> {
+    key: Key,
+    head: &'h Head,
+    /// Where the hook is a list that holds it.
+    item: Option<Value>,
+}
+
+impl HookObject<'_> {
+    fn read<'a>(self, hook: &'a RecordHook, settings: &Settings) -> HookDocument<'a> {
+        let Self { key, head, item } = self;
+        let events: Vec<_> = hook.events.iter().filter_map(|event| Event::parse(event)).collect();
+        let is_part_of_the_release = events.iter().any(|event| !event.is_test_or_delete());
+        let policies =
+            (!hook.delete_policies.is_empty()).then(|| DeletePolicies::parse(&hook.delete_policies.join(",")));
+        let is_waited_for = key.judged_kind() == Some(Kind::Job) || (key.group.is_empty() && key.kind == "Pod");
+        let is_in_list = item.is_some();
+        let document = || yaml::parse(&hook.manifest, &yaml::Limits::default()).ok().flatten().map(|(_, value)| value);
+        let is_migration = is_labelled(settings, |key| head.labels.get(key).map(String::as_str));
+        HookDocument {
+            object: is_waited_for.then(|| item.or_else(document)).flatten(),
+            key,
+            template: Template(&hook.path),
+            events,
+            weight: hook.weight,
+            policies,
+            is_kept: helm::is_kept(head),
+            is_in_list,
+            is_selected: is_part_of_the_release && is_migration,
+            is_opted_out: is_opted_out(head),
+        }
     }
 }
 
@@ -203,7 +250,7 @@ fn read_resource<'a>(document: Document<'a>, record: &Record, settings: &Setting
     ResourceDocument {
         object: is_job.then(|| document.object(&yaml::Limits::default())).flatten(),
         key,
-        template: Shown(document.path),
+        template: Template(document.path),
         is_selected: is_labelled(settings, |key| head.labels.get(key).map(String::as_str)),
         is_opted_out: is_opted_out(head),
         document,

@@ -1,18 +1,22 @@
 //! The two renders that are judged, made by `helm` or read from files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::Output;
 use std::thread;
 
-use super::RenderArguments;
+use super::{RenderArguments, SingleValueArguments, Upgraded};
 use crate::cli::run::Run;
-use crate::cli::{Failure, read};
+use crate::cli::{Failure, read, remark};
 use crate::helm::chart::{Templates, copy, of_hooks};
 use crate::helm::folder::Folder;
 use crate::helm::line::line_of;
+use crate::helm::said::{dropped_hooks, lines_besides};
+use crate::helm::values::{Given, Values};
 use crate::helm::{Helm, HelmError, Options};
+use crate::kubectl::{self, Capabilities};
 use crate::render::{Document, Render};
 use crate::report::{ObjectRef, Place};
 
@@ -27,17 +31,19 @@ pub(super) struct Renders {
     /// The sources of the templates that make hooks, as a record holds them.
     pub(super) hook_templates: Templates,
     templates: Templates,
+    /// The `helm.sh/hook` of each document that Helm has left out of the upgrade, because it knows no such event.
+    pub(super) dropped: Vec<String>,
 }
 
 impl Renders {
     pub(super) fn read(
         chart: Option<&Path>,
         arguments: &RenderArguments,
-        next: u64,
+        release: Option<&Upgraded<'_>>,
         run: &mut Run,
     ) -> Result<Self, Failure> {
         match (chart, &arguments.install, &arguments.upgrade) {
-            (Some(chart), _, _) => Self::rendered(arguments, chart, next, run),
+            (Some(chart), _, _) => Self::rendered(arguments, chart, release, run),
             (None, Some(install), Some(upgrade)) => Self::given(arguments, install, upgrade, run),
             (None, _, _) => Err(Failure("there is no chart to judge".to_owned())),
         }
@@ -57,28 +63,61 @@ impl Renders {
         let namespace = arguments.namespace.clone().or_else(|| only_namespace([&install, &upgrade]));
         let namespace = namespace.unwrap_or_else(|| arguments.release_namespace());
         let (hook_templates, templates) = (Templates::new(), Templates::new());
-        Ok(Self { source, namespace, install: Some(install), upgrade, hook_templates, templates })
+        let dropped = Vec::new();
+        Ok(Self { source, namespace, install: Some(install), upgrade, hook_templates, templates, dropped })
     }
 
-    fn rendered(arguments: &RenderArguments, chart: &Path, next: u64, run: &mut Run) -> Result<Self, Failure> {
-        let (helm, options) = (Helm::of_the_user(), arguments.options());
+    fn rendered(
+        arguments: &RenderArguments,
+        chart: &Path,
+        release: Option<&Upgraded<'_>>,
+        run: &mut Run,
+    ) -> Result<Self, Failure> {
+        let folder = Folder::new().map_err(no_folder)?;
+        let helm = Helm::of_the_user();
+        let sides = folder.change(|folder| Sides::of(arguments, release, folder)).map_err(Failure)?;
+        let next = release.map_or(2, |release| release.next);
         let old = arguments.against.as_deref().unwrap_or(chart);
-        let old_options = arguments.old_options();
         let (install, upgrade) = thread::scope(|scope| {
             // Both at once; most of the time is Helm's.
-            let upgrade = scope.spawn(|| upgrade(&helm, chart, next, &options));
-            let install = arguments.release.is_none().then(|| helm.install(old, &old_options).map(Rendered::from));
+            let upgrade = scope.spawn(|| {
+                let copied = folder.change(|folder| copy(chart, next, folder)).map_err(HelmError::Copy)?;
+                let (copied, templates) = copied;
+                Ok((Rendered::from(helm.upgrade(&copied, &sides.upgrade)?), templates))
+            });
+            let install = sides.install.as_ref().map(|options| helm.install(old, options).map(Rendered::from));
             (install.transpose(), upgrade.join())
         });
-        let install = install.map_err(|error| failure(old, error))?;
+        let install_values = sides.install.as_ref().unwrap_or(&sides.upgrade);
+        let install = install.map_err(|error| failure(old, &install_values.values, error))?;
         let upgrade = upgrade.map_err(|_| Failure("cannot render the upgrade".to_owned()))?;
-        let (upgrade, templates) = upgrade.map_err(|error| failure(chart, error))?;
-        show(&install.as_ref().unwrap_or(&upgrade).warnings);
+        let (upgrade, templates) = upgrade.map_err(|error| failure(chart, &sides.upgrade.values, error))?;
+        let said = install.as_ref().map(|install| install_values.values.in_the_users_words(&install.said));
+        let said = said.unwrap_or_default();
+        show(&said);
+        let said_of_upgrade = sides.upgrade.values.in_the_users_words(&upgrade.said);
+        show(&lines_besides(&said_of_upgrade, &said));
         let source = chart.display().to_string();
         let install = install.map(|install| checked(&format!("the install of {}", old.display()), install.render, run));
         let upgrade = checked(&format!("the upgrade of {source}"), upgrade.render, run);
         let hook_templates = of_hooks(&templates);
-        Ok(Self { source, namespace: options.namespace, install, upgrade, hook_templates, templates })
+        let dropped = dropped_hooks(&said_of_upgrade);
+        let namespace = sides.upgrade.namespace;
+        Ok(Self { source, namespace, install, upgrade, hook_templates, templates, dropped })
+    }
+
+    /// What Helm has dropped from the upgrade, by the templates that can have made it.
+    pub(super) fn dropped_hooks(&self, release: Option<&Upgraded<'_>>) -> BTreeMap<String, String> {
+        let stored = release.map(|release| release.stored.chart());
+        let mut charts = vec![self.upgrade.chart()];
+        charts.extend(self.install.as_ref().map(Render::chart));
+        charts.extend(stored.as_deref());
+        by_template(&self.dropped, &self.templates, &charts)
+    }
+
+    /// The object is in the upgrade too.
+    pub(super) fn upgrade_has(&self, object: &ObjectRef) -> bool {
+        self.upgrade.documents.iter().any(|document| is_of(document, object, &self.namespace))
     }
 
     /// Where in the chart an object's field comes from: the file, if the chart is a folder, else as Helm calls it.
@@ -92,57 +131,105 @@ impl Renders {
     }
 }
 
-impl RenderArguments {
-    fn options(&self) -> Options {
-        Options {
-            release: self.release_name().to_owned(),
-            namespace: self.release_namespace(),
-            values: self.values.clone(),
-            set: self.set.clone(),
-            kube_version: self.kube_version.clone(),
-            api_versions: self.api_versions.clone(),
-            more: self.more.clone(),
+/// What `helm template` is told for either render.
+struct Sides {
+    /// `None` where a release is installed already.
+    install: Option<Options>,
+    upgrade: Options,
+    /// In the place of those that the upgrade's chart has of its own.
+    chart_values: Option<Vec<u8>>,
+}
+
+impl Sides {
+    /// Copies all values into the folder, and adds those that Helm takes from the release.
+    fn of(arguments: &RenderArguments, release: Option<&Upgraded<'_>>, folder: &Path) -> Result<Self, String> {
+        let (given, more) = arguments.given();
+        let values = Values::read(&given, folder)?;
+        let options = |values| Options {
+            release: arguments.release_name().to_owned(),
+            namespace: arguments.release_namespace(),
+            values,
+            kube_version: arguments.kube_version.clone(),
+            api_versions: arguments.api_versions.clone(),
+            more: more.clone(),
+        };
+        let Some(release) = release else {
+            let old = if arguments.against_values.is_empty() {
+                values.clone()
+            } else {
+                let files = arguments.against_values.clone();
+                Values::read(&Given { files, single: Vec::new() }, &folder.join("against"))?
+            };
+            return Ok(Self { install: Some(options(old)), upgrade: options(values), chart_values: None });
+        };
+        let taken = release.stored.taken_by_upgrade(values, arguments.reuse.reuse(), folder)?;
+        let upgrade = with_capabilities(options(taken.values));
+        Ok(Self { install: None, upgrade, chart_values: taken.chart_values })
+    }
+}
+
+/// What the cluster can do decides what a chart renders, and `helm upgrade` asks it too.
+fn with_capabilities(options: Options) -> Options {
+    if options.kube_version.is_some() || !options.api_versions.is_empty() {
+        return options;
+    }
+    match kubectl::capabilities() {
+        Some(Capabilities { kube_version, api_versions }) => {
+            Options { kube_version: Some(kube_version), api_versions, ..options }
+        }
+        None => {
+            remark("the cluster does not say its version: the chart is rendered for the one that helm assumes");
+            options
         }
     }
+}
 
-    fn old_options(&self) -> Options {
-        let same = self.options();
-        if self.against_values.is_empty() {
-            return same;
-        }
-        Options { values: self.against_values.clone(), set: Vec::new(), ..same }
+impl RenderArguments {
+    /// The values that are given, also behind `--`, and what else stands there.
+    pub(super) fn given(&self) -> (Given, Vec<OsString>) {
+        let SingleValueArguments { set, set_string, set_json, set_file, set_literal } = &self.single;
+        let flags = [
+            ("--set", set),
+            ("--set-string", set_string),
+            ("--set-json", set_json),
+            ("--set-file", set_file),
+            ("--set-literal", set_literal),
+        ];
+        let single = flags.into_iter().flat_map(|(flag, texts)| texts.iter().map(move |text| (flag, text.clone())));
+        let mut given = Given { files: self.values.clone(), single: single.collect() };
+        let more = given.take_from(&self.more);
+        (given, more)
     }
 }
 
 /// What Helm made of a chart.
 struct Rendered {
     render: Render,
-    warnings: Vec<u8>,
+    /// On standard error.
+    said: Vec<u8>,
 }
 
 impl From<Output> for Rendered {
     fn from(output: Output) -> Self {
-        Self { render: Render::read_from_helm(&output.stdout), warnings: output.stderr }
+        Self { render: Render::read_from_helm(&output.stdout), said: output.stderr }
     }
 }
 
-fn upgrade(helm: &Helm, chart: &Path, next: u64, options: &Options) -> Result<(Rendered, Templates), HelmError> {
-    let filled = Folder::filled(|folder| copy(chart, next, folder)).map_err(HelmError::Copy)?;
-    let (_folder, (copied, templates)) = filled;
-    Ok((helm.upgrade(&copied, options)?.into(), templates))
-}
-
 /// Helm's own words first, as they are.
-fn failure(chart: &Path, error: HelmError) -> Failure {
+fn failure(chart: &Path, values: &Values, error: HelmError) -> Failure {
     if let HelmError::Failed { said, .. } = &error {
-        show(said);
+        show(&values.in_the_users_words(said));
     }
     Failure(format!("{}: {error}", chart.display()))
 }
 
-fn show(said: &[u8]) {
+fn no_folder(error: io::Error) -> Failure {
+    Failure(format!("there can be no private folder for the chart: {error}; TMPDIR can name another place"))
+}
+
+fn show(said: &str) {
     // Nobody is left to tell when that fails.
-    let _ = io::stderr().lock().write_all(said);
+    let _ = io::stderr().lock().write_all(said.as_bytes());
 }
 
 fn checked(place: &str, render: Render, run: &mut Run) -> Render {
@@ -158,6 +245,23 @@ fn only_namespace(renders: [&Render; 2]) -> Option<String> {
     let named: BTreeSet<_> =
         documents.map(|document| &document.head.namespace).filter(|name| !name.is_empty()).collect();
     if named.len() == 1 { named.first().map(|name| (*name).clone()) } else { None }
+}
+
+/// What Helm has dropped, of every template that can have made it.
+///
+/// Where all is dropped no render says what the chart is called, so that each name that it may have counts.
+pub(in crate::cli) fn by_template(
+    dropped: &[String],
+    templates: &Templates,
+    charts: &[&str],
+) -> BTreeMap<String, String> {
+    let said: BTreeSet<_> = dropped.iter().map(String::as_str).collect();
+    let said = said.into_iter().collect::<Vec<_>>().join("\" or \"");
+    let mut of_templates = BTreeMap::new();
+    for chart in charts.iter().filter(|_| !dropped.is_empty()) {
+        of_templates.extend(templates.keys().map(|path| (format!("{chart}/{path}"), said.clone())));
+    }
+    of_templates
 }
 
 /// The template of an object's field, as Helm calls it, and where it stands there.

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use stable_hooks_policy::shown::Shown;
 
-use crate::cli::chart::renders::origin;
+use crate::cli::chart::renders::{by_template, origin};
 use crate::helm::chart::{Templates, copy, of_hooks};
 use crate::helm::folder::Folder;
-use crate::helm::said::without_values;
+use crate::helm::said::{dropped_hooks, without_values};
+use crate::helm::values::Values;
 use crate::helm::{Helm, HelmError, Options};
 use crate::input::Content;
 use crate::kubectl::{self, Capabilities};
@@ -96,11 +97,12 @@ impl Next {
             let options = self.options(release, stored, &written);
             let output = self.helm.upgrade(&written.chart, &options);
             let output = output.map_err(|error| self.does_not_render(error, stored, &written))?;
-            Ok((Render::read_from_helm(&output.stdout), written.templates))
+            let dropped = dropped_hooks(&String::from_utf8_lossy(&output.stderr));
+            Ok((Render::read_from_helm(&output.stdout), written.templates, dropped))
         });
         self.folder.change(|_| drop(own));
-        let (render, templates) = rendered?;
-        Rendered::new(release, baseline, stored, render, templates)
+        let (render, templates, dropped) = rendered?;
+        Rendered::new(release, baseline, stored, render, templates, &dropped)
     }
 
     fn options(&self, release: &Installed, stored: &StoredRelease, written: &Written) -> Options {
@@ -108,7 +110,7 @@ impl Next {
         Options {
             release: release.name.clone(),
             namespace: namespace(release, stored),
-            values: written.values.iter().cloned().collect(),
+            values: written.values.clone().map(Values::of_file).unwrap_or_default(),
             kube_version: capabilities.map(|capabilities| capabilities.kube_version.clone()),
             api_versions: capabilities.map(|capabilities| capabilities.api_versions.clone()).unwrap_or_default(),
             ..Options::default()
@@ -140,12 +142,14 @@ impl Rendered {
         stored: &StoredRelease,
         render: Render,
         templates: Templates,
+        dropped: &[String],
     ) -> Result<Self, Trouble> {
         if let Some(error) = render.broken.first() {
             let reason = format!("line {} of what helm rendered: {}", error.line, error.reason);
             return Err(Trouble { what: "its chart does not render", reason });
         }
         let namespace = namespace(release, stored);
+        let dropped_hooks = by_template(dropped, &templates, &[render.chart(), &stored.chart()]);
         let revision = Revision {
             name: &release.name,
             namespace: &namespace,
@@ -155,6 +159,7 @@ impl Rendered {
             templates: &of_hooks(&templates),
             // An upgrade writes its objects as the revision before it, unless it is told otherwise.
             apply_method: &stored.apply_method,
+            dropped_hooks: Some(&dropped_hooks),
         };
         let record = StoredRecord::of(&revision, release.kind, &release.namespace);
         Ok(Self { record, baseline, namespace, render, templates })

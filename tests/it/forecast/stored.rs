@@ -60,7 +60,16 @@ impl Release<'_> {
         let (render, templates) = (Render::read(self.installed.as_bytes()), std::collections::BTreeMap::new());
         let (name, namespace, apply_method) = (self.name, self.namespace, "");
         let (render, templates) = (&render, &templates);
-        let revision = Revision { name, namespace, version: 1, status: "deployed", render, templates, apply_method };
+        let revision = Revision {
+            name,
+            namespace,
+            version: 1,
+            status: "deployed",
+            render,
+            templates,
+            apply_method,
+            dropped_hooks: None,
+        };
         let mut json = revision.record();
         json["chart"] = self.chart.clone();
         json["config"] = json!({"password": CANARY});

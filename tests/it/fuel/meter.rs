@@ -39,6 +39,18 @@ pub(super) struct Cost {
     pub(super) answer: Vec<u8>,
 }
 
+impl Cost {
+    /// The same, of a request that was accepted: one that cannot be read would be quick.
+    ///
+    /// # Panics
+    ///
+    /// When it was denied.
+    pub(super) fn accepted(self) -> Self {
+        assert!(self.answer.starts_with(b"{\"accepted\":true"), "{}", String::from_utf8_lossy(&self.answer));
+        self
+    }
+}
+
 impl Guest {
     /// Counting fuel costs time: measure one or the other.
     ///

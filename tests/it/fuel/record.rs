@@ -22,8 +22,15 @@ pub(crate) struct Packed {
     pub(crate) stored: usize,
     /// The size of the JSON in bytes.
     pub(crate) inflated: usize,
+    /// With which the API server would ask.
+    pub(crate) request: Value,
+}
+
+impl Packed {
     /// What policy-server would hand to the policy.
-    pub(crate) payload: Vec<u8>,
+    pub(crate) fn payload(&self) -> Vec<u8> {
+        stable_hooks::engine::payload(&self.request, &json!({}))
+    }
 }
 
 /// As many documents as make a record of the size that Kubernetes stores at most, 1 MiB in a Secret.
@@ -66,7 +73,7 @@ pub(crate) fn naming(documents: usize, names: usize) -> Packed {
     let json = record.to_string();
     let gzip = gzip(json.as_bytes());
     let stored = BASE64.encode(&gzip);
-    Packed { stored: stored.len(), inflated: json.len(), payload: payload(&stored), gzip }
+    Packed { stored: stored.len(), inflated: json.len(), request: request(&stored), gzip }
 }
 
 fn gzip(json: &[u8]) -> Vec<u8> {
@@ -74,10 +81,10 @@ fn gzip(json: &[u8]) -> Vec<u8> {
     encoder.write_all(json).and_then(|()| encoder.finish()).unwrap_or_default()
 }
 
-fn payload(stored: &str) -> Vec<u8> {
+fn request(stored: &str) -> Value {
     let name = "sh.helm.release.v1.shop.v2";
     let labels = json!({"name": "shop", "owner": "helm", "status": "pending-upgrade", "version": "2"});
-    let request = json!({
+    json!({
         "uid": "1", "operation": "CREATE", "name": name, "namespace": "shop", "userInfo": {"username": "deployer"},
         "kind": {"group": "", "version": "v1", "kind": "Secret"},
         "object": {
@@ -85,8 +92,7 @@ fn payload(stored: &str) -> Vec<u8> {
             "metadata": {"name": name, "namespace": "shop", "labels": labels},
             "data": {"release": BASE64.encode(stored)},
         },
-    });
-    stable_hooks::engine::payload(&request, &json!({}))
+    })
 }
 
 /// The same numbers on every run.

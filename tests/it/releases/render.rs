@@ -57,7 +57,7 @@ impl<'a> Revision<'a> {
     fn of<'r>(&'r self, render: &'r Render) -> render::Revision<'r> {
         let Self { name, namespace, version, status, ref templates, .. } = *self;
         let apply_method = self.apply_method.unwrap_or_default();
-        render::Revision { name, namespace, version, status, render, templates, apply_method }
+        render::Revision { name, namespace, version, status, render, templates, apply_method, dropped_hooks: None }
     }
 }
 

@@ -1,6 +1,7 @@
-//! What of a chart is looked at: which of its templates ask whether this is an install or an upgrade.
+//! What of a chart is looked at: which of its templates ask whether this is an install or an upgrade, and which write a
+//! hook that Helm drops.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use base64::Engine;
@@ -10,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::BASE64;
 use super::json::or_empty;
-use crate::helm;
+use crate::helm::{self, Events};
 
 #[derive(serde::Deserialize, Default)]
 #[serde(default)]
@@ -18,12 +19,16 @@ pub(super) struct Chart {
     #[serde(deserialize_with = "or_empty")]
     metadata: Metadata,
     #[serde(deserialize_with = "or_empty")]
-    templates: Conditional,
+    templates: HookTemplates,
 }
 
 impl Chart {
-    pub(super) fn conditional_templates(self) -> BTreeSet<String> {
-        self.templates.0.into_iter().map(|name| format!("{}/{name}", self.metadata.name)).collect()
+    /// Those that ask, and of those that write a hook which Helm drops its events.
+    pub(super) fn hook_templates(self) -> (BTreeSet<String>, BTreeMap<String, String>) {
+        let HookTemplates { conditional, dropped } = self.templates;
+        let path = |name: String| format!("{}/{name}", self.metadata.name);
+        let dropped = dropped.into_iter().map(|(name, events)| (path(name), events)).collect();
+        (conditional.into_iter().map(path).collect(), dropped)
     }
 }
 
@@ -36,7 +41,10 @@ struct Metadata {
 
 /// The names of such templates. Their sources are looked through one at a time and not kept.
 #[derive(Default)]
-struct Conditional(BTreeSet<String>);
+struct HookTemplates {
+    conditional: BTreeSet<String>,
+    dropped: BTreeMap<String, String>,
+}
 
 #[derive(serde::Deserialize)]
 struct Template<'a> {
@@ -46,30 +54,30 @@ struct Template<'a> {
     data: Option<&'a RawValue>,
 }
 
-impl<'de> Deserialize<'de> for Conditional {
+impl<'de> Deserialize<'de> for HookTemplates {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Templates;
 
         impl<'de> Visitor<'de> for Templates {
-            type Value = Conditional;
+            type Value = HookTemplates;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list of templates")
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Self::Value, A::Error> {
-                let (mut found, mut source) = (BTreeSet::new(), Vec::new());
+                let (mut found, mut source) = (HookTemplates::default(), Vec::new());
                 while let Some(template) = from.next_element::<Option<Template<'de>>>()? {
                     if let Some(Template { name, data: Some(data) }) = template {
                         source.clear();
                         // Base64 holds nothing that JSON would escape. What is none is no template that Helm wrote.
                         let data = data.get().trim_matches('"');
-                        if BASE64.decode_vec(data, &mut source).is_ok() && is_conditional_hook(&source) {
-                            found.insert(name);
+                        if BASE64.decode_vec(data, &mut source).is_ok() {
+                            found.look_at(name, &source);
                         }
                     }
                 }
-                Ok(Conditional(found))
+                Ok(found)
             }
         }
 
@@ -77,9 +85,45 @@ impl<'de> Deserialize<'de> for Conditional {
     }
 }
 
-fn is_conditional_hook(source: &[u8]) -> bool {
-    let mentions = |word: &str| memmem::find(source, word.as_bytes()).is_some();
-    mentions(helm::HOOK) && [".Release.IsInstall", ".Release.IsUpgrade"].into_iter().any(mentions)
+impl HookTemplates {
+    fn look_at(&mut self, name: String, source: &[u8]) {
+        let mentions = |word: &str| memmem::find(source, word.as_bytes()).is_some();
+        if !mentions(helm::HOOK) {
+            return;
+        }
+        if let Some(events) = dropped_hook(source) {
+            self.dropped.insert(name.clone(), events);
+        }
+        if [".Release.IsInstall", ".Release.IsUpgrade"].into_iter().any(mentions) {
+            self.conditional.insert(name);
+        }
+    }
+}
+
+/// The first `helm.sh/hook: events` in a template that Helm would drop, where the events stand there as they are.
+fn dropped_hook(source: &[u8]) -> Option<String> {
+    let found = memmem::find_iter(source, helm::HOOK.as_bytes());
+    found.filter_map(|at| value_behind(source.get(at + helm::HOOK.len()..)?)).find_map(|value| {
+        let is_plain =
+            !value.is_empty() && !value.contains(['{', '\\']) && !value.starts_with(['|', '>', '&', '*', '!', '[']);
+        let events = unquoted(value);
+        (is_plain && Events::parse(events).is_err()).then(|| events.to_owned())
+    })
+}
+
+/// What stands behind a key on its line.
+fn value_behind(key: &[u8]) -> Option<&str> {
+    let line = key.split(|byte| *byte == b'\n').next()?;
+    let line = str::from_utf8(line).ok()?;
+    Some(line.trim_start_matches(['"', '\'']).trim_start().strip_prefix(':')?.trim())
+}
+
+/// A scalar without its quotes, or without the comment behind it.
+fn unquoted(value: &str) -> &str {
+    match value.split_at_checked(1) {
+        Some((quote @ ("\"" | "'"), rest)) => rest.split(quote).next().unwrap_or_default(),
+        _ => value.split(" #").next().unwrap_or_default().trim_end(),
+    }
 }
 
 #[cfg(test)]
@@ -87,7 +131,7 @@ mod tests {
     use base64::Engine;
     use serde_json::json;
 
-    use super::{BASE64, Chart};
+    use super::{BASE64, Chart, dropped_hook};
     use crate::testing::test;
 
     #[test]
@@ -109,9 +153,35 @@ mod tests {
             "metadata": {"name": "shop", "version": 5},
         });
         let chart: Chart = serde_json::from_str(&chart.to_string()).unwrap();
-        assert_eq!(
-            chart.conditional_templates().into_iter().collect::<Vec<_>>(),
-            ["shop/templates/a.yaml", "shop/templates/b.yaml"]
-        );
+        let (conditional, dropped) = chart.hook_templates();
+        assert_eq!(conditional.into_iter().collect::<Vec<_>>(), ["shop/templates/a.yaml", "shop/templates/b.yaml"]);
+        assert!(dropped.is_empty());
+    }
+
+    #[test]
+    fn a_hook_that_helm_drops_is_found_where_it_stands_as_it_is() {
+        for (line, events) in [
+            ("helm.sh/hook: pre-install,pre-update", "pre-install,pre-update"),
+            ("\"helm.sh/hook\": \"crd-install\" # why", "crd-install"),
+            ("'helm.sh/hook' : ''", ""),
+            ("helm.sh/hook: none # why\r", "none"),
+            ("helm.sh/hook: pre-install\n helm.sh/hook: pre-update\n", "pre-update"),
+        ] {
+            assert_eq!(dropped_hook(line.as_bytes()).as_deref(), Some(events), "{line}");
+        }
+        for line in [
+            "helm.sh/hook: {{ .Values.events }}",
+            "helm.sh/hook: pre-{{ .Values.event }}",
+            "helm.sh/hook: pre-install, PRE-upgrade",
+            "helm.sh/hook:",
+            "helm.sh/hook: >-",
+            "helm.sh/hook-weight: x",
+            "helm.sh/hook: *events",
+            "\"helm.sh/hook\" (list `x`)",
+            "",
+        ] {
+            assert_eq!(dropped_hook(line.as_bytes()), None, "{line}");
+        }
+        assert_eq!(dropped_hook(b"helm.sh/hook: \xff"), None);
     }
 }

@@ -44,6 +44,12 @@ struct Info {
     status: String,
     #[serde(deserialize_with = "or_empty")]
     description: String,
+    #[serde(deserialize_with = "or_empty")]
+    first_deployed: String,
+    #[serde(deserialize_with = "or_empty")]
+    last_deployed: String,
+    #[serde(deserialize_with = "or_empty")]
+    rollback_revision: u64,
 }
 
 #[derive(serde::Deserialize, Default)]
@@ -67,19 +73,33 @@ struct Hook {
 
 impl From<Raw> for Record {
     fn from(raw: Raw) -> Self {
+        let (conditional_templates, mut dropped_hooks) = raw.chart.hook_templates();
+        let mut hooks = Vec::with_capacity(raw.hooks.0.len());
+        for hook in raw.hooks.0.into_iter().flatten() {
+            // Helm writes no such hook: whoever has rendered the chart says what Helm has dropped.
+            if hook.events.0.is_empty() && hook.kind.is_empty() {
+                dropped_hooks.insert(hook.path, hook.name);
+            } else {
+                hooks.push(hook.into());
+            }
+        }
         Self {
             name: raw.name,
             namespace: raw.namespace,
             version: raw.version,
             status: raw.info.status,
             description: raw.info.description,
+            first_deployed: raw.info.first_deployed,
+            last_deployed: raw.info.last_deployed,
+            rollback_revision: raw.info.rollback_revision,
             manifest: raw.manifest.0,
-            hooks: raw.hooks.0.into_iter().flatten().map(RecordHook::from).collect(),
+            hooks,
             apply_method: match raw.apply_method.as_str() {
                 "ssa" => ApplyMethod::ServerSide,
                 _ => ApplyMethod::ClientSide,
             },
-            conditional_templates: raw.chart.conditional_templates(),
+            conditional_templates,
+            dropped_hooks,
         }
     }
 }

@@ -1,17 +1,18 @@
 use crate::finding::{FieldPath, Problem};
 use crate::helm;
-use crate::release::Release;
+use crate::release::{Operation, Release};
 use crate::rules::{Level, RuleLevel};
 
 declare_rule! {
     /// ## What it does
     ///
-    /// Warns when the template that rendered a migration mentions `helm.sh/hook` and also `.Release.IsInstall` or
-    /// `.Release.IsUpgrade`. Templates of subcharts are not in a record and are not seen.
+    /// Warns on an install (and on a rollback, which may bring an install's render back) when the template that rendered
+    /// a migration mentions `helm.sh/hook` and also `.Release.IsInstall` or `.Release.IsUpgrade`. Templates of subcharts
+    /// are not in a record and are not seen. `stable-hooks chart` renders both sides and needs no such guess.
     ///
     /// ## Why is this bad?
     ///
-    /// The hook annotation depends on the operation: the next upgrade renders another identity for the same object.
+    /// If the hook annotation depends on the operation, the next upgrade renders another identity for the same object.
     ///
     /// ## Example
     ///
@@ -44,11 +45,15 @@ declare_rule! {
     /// - Helm, "Built-in Objects": `Release.IsInstall`, `Release.IsUpgrade`
     "conditional-hook-template",
     default: RuleLevel::Check(Level::Warn),
-    summary: "the template of a migration mentions `helm.sh/hook` and `.Release.IsInstall` or `.Release.IsUpgrade`: it will flip later",
+    summary: "the template of a migration mentions `helm.sh/hook` and `.Release.IsInstall` or `.Release.IsUpgrade`: it may flip at the next upgrade",
     check: Release(check),
 }
 
 fn check(release: &Release<'_>) -> Vec<Problem> {
+    // The next upgrade renders what this one has rendered.
+    if release.operation == Operation::Upgrade {
+        return Vec::new();
+    }
     let hooks = release.record.hooks.iter().filter(|hook| hook.is_selected).map(|hook| (&hook.key, hook.template));
     let resources = release.record.resources.iter().filter(|resource| resource.is_selected);
     let objects = hooks.chain(resources.map(|resource| (&resource.key, resource.template)));
@@ -60,11 +65,16 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
             Problem::new(
                 FieldPath::annotation(helm::HOOK),
                 format!(
-                    "is rendered by {template}, which makes {} depend on .Release.IsInstall or .Release.IsUpgrade: the \
-                     next upgrade would turn it over, and Helm would delete it.",
+                    "is rendered by a template ({}) that mentions {} and also .Release.IsInstall or .Release.IsUpgrade. \
+                     If the one depends on the other, the next upgrade turns it over.",
+                    template.place(),
                     helm::HOOK
                 ),
-                format!("In {template}, take the condition off the hook annotations: always or never."),
+                format!(
+                    "`stable-hooks chart` tells. If it does, take the condition off the hook annotations in {}: always \
+                     or never.",
+                    template.place()
+                ),
             )
             .about(key.object_ref())
         })

@@ -83,11 +83,11 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
             let problem = Problem::new(
                 FieldPath::annotation(helm::HOOK),
                 format!(
-                    "lives as {owner}, and is a hook of this release (template {}). Helm deletes a hook's object before \
+                    "lives as {owner}, and is a hook of this release ({}). Helm deletes a hook's object before \
                      it creates it, without asking whose it is: the other release would lose it.",
                     hook.template
                 ),
-                format!("In {}, give it a name that holds the release's name.", hook.template),
+                format!("In {}, give it a name that holds the release's name.", hook.template.place()),
             )
             .about(hook.key.object_ref());
             if hook.is_selected { problem } else { problem.warn_at_most() }

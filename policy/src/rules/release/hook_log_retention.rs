@@ -63,11 +63,11 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
             Problem::new(
                 FieldPath::annotation(helm::HOOK_DELETE_POLICY),
                 format!(
-                    "has {removes} in its delete policy (template {}): the Job and the migration's logs are deleted as soon as it \
+                    "has {removes} in its delete policy ({}): the Job and the migration's logs are deleted as soon as it \
                      {ends}.",
                     hook.template
                 ),
-                format!("In {}, write {}: \"before-hook-creation\".", hook.template, helm::HOOK_DELETE_POLICY),
+                format!("In {}, write {}: \"before-hook-creation\".", hook.template.place(), helm::HOOK_DELETE_POLICY),
             )
             .about(hook.key.object_ref()),
         )

@@ -1,9 +1,8 @@
 use crate::finding::{FieldPath, Problem, needs};
 use crate::helm::{self, Event, Events};
 use crate::references::{named_services, references};
-use crate::release::{HookDocument, Key, Live, Operation, Release};
+use crate::release::{HookDocument, Key, Live, Operation, Release, Template};
 use crate::rules::{Level, RuleLevel};
-use crate::shown::Shown;
 
 declare_rule! {
     /// ## What it does
@@ -82,7 +81,7 @@ fn missing_objects(release: &Release<'_>, hook: &HookDocument<'_>) -> Vec<Proble
         .filter_map(|reference| {
             let key = Key::core(reference.kind.as_str(), &hook.key.namespace, reference.name);
             // Of hooks among themselves the order decides: hook-order.
-            if release.record.hook(&key).is_some_and(|needed| release.hooks_now().any(|now| now.key == needed.key)) {
+            if release.record.hook(&key).is_some_and(|needed| release.runs_now(needed)) {
                 return None;
             }
             let template = release.record.resource(&key).map(|resource| resource.template);
@@ -124,14 +123,14 @@ fn comes_too_late(
     release: &Release<'_>,
     hook: &HookDocument<'_>,
     key: &Key,
-    template: Shown<'_>,
+    template: Template<'_>,
     field: &str,
     exists: Option<bool>,
 ) -> Problem {
     let (pre, post) = (release.operation.pre(), release.operation.post());
     let unless = if exists.is_none() { " or was created before, which could not be looked up: if not," } else { ":" };
     let message = format!(
-        "{}, which this release creates only after it (template {template}){unless} as a {} hook it would wait until \
+        "{}, which this release creates only after it ({template}){unless} as a {} hook it would wait until \
          the timeout, and the {} would fail.",
         needs(key, field),
         pre.as_str(),
@@ -146,15 +145,16 @@ fn remedy(
     release: &Release<'_>,
     hook: &HookDocument<'_>,
     key: &Key,
-    template: Shown<'_>,
+    template: Template<'_>,
     pre: Event,
     post: Event,
 ) -> String {
     let moved = hook.events().map(|events| events.moved(pre, post).safely_completed().to_string()).unwrap_or_default();
     let earlier = match release.operation {
         Operation::Install | Operation::Upgrade if key.kind != "Service" => format!(
-            " Or make {} a hook too in {template}: {}: \"{}\", {}: \"{}\".",
+            " Or make {} a hook too in {}: {}: \"{}\", {}: \"{}\".",
             key.kind,
+            template.place(),
             helm::HOOK,
             hook.events_text(),
             helm::HOOK_WEIGHT,
@@ -162,7 +162,7 @@ fn remedy(
         ),
         Operation::Install | Operation::Upgrade | Operation::Rollback => String::new(),
     };
-    format!("In {}, write {}: \"{moved}\".{earlier}", hook.template, helm::HOOK)
+    format!("In {}, write {}: \"{moved}\".{earlier}", hook.template.place(), helm::HOOK)
 }
 
 fn is_nowhere(release: &Release<'_>, hook: &HookDocument<'_>, key: &Key, field: &str) -> Problem {
@@ -172,11 +172,8 @@ fn is_nowhere(release: &Release<'_>, hook: &HookDocument<'_>, key: &Key, field: 
             let events = events.map(|events| events.to_string()).unwrap_or_default();
             let operation = release.operation.as_str();
             (
-                format!(
-                    "a hook that the {operation} does not run (template {}), and not in the cluster",
-                    needed.template
-                ),
-                format!("In {}, write {}: \"{events}\".", needed.template, helm::HOOK),
+                format!("a hook that the {operation} does not run ({}), and not in the cluster", needed.template),
+                format!("In {}, write {}: \"{events}\".", needed.template.place(), helm::HOOK),
             )
         }
         None => (
@@ -186,7 +183,7 @@ fn is_nowhere(release: &Release<'_>, hook: &HookDocument<'_>, key: &Key, field: 
     };
     Problem::new(
         FieldPath::annotation(helm::HOOK),
-        format!("needs {key} ({field}, template {}), which is {what}: its pod cannot start.", hook.template),
+        format!("needs {key} ({field}, {}), which is {what}: its pod cannot start.", hook.template),
         help,
     )
     .about(hook.key.object_ref())

@@ -113,12 +113,12 @@ fn describe(release: &Release<'_>, hook: &HookDocument<'_>, policies: DeletePoli
     Problem::new(
         FieldPath::annotation(helm::HOOK_DELETE_POLICY),
         format!(
-            "has the delete policy \"{written}\" (template {}), which does not remove it before its next run. {when}: {harm}.",
+            "has the delete policy \"{written}\" ({}), which does not remove it before its next run. {when}: {harm}.",
             hook.template
         ),
         format!(
             "In {}, write {}: \"before-hook-creation\".{}",
-            hook.template,
+            hook.template.place(),
             helm::HOOK_DELETE_POLICY,
             if is_live { clean_up(hook) } else { String::new() }
         ),

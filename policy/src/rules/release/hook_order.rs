@@ -1,5 +1,5 @@
 use crate::finding::{FieldPath, Problem, needs};
-use crate::helm;
+use crate::helm::{self, DeletePolicy};
 use crate::references::references;
 use crate::release::{HookDocument, Key, Release};
 use crate::rules::{Level, RuleLevel};
@@ -8,12 +8,13 @@ declare_rule! {
     /// ## What it does
     ///
     /// Denies a record with a hook that needs an object which is itself a hook of the same event, but runs later,
-    /// and does not exist yet.
+    /// and does not exist yet; or a hook of the event before, which Helm deletes when it has succeeded.
     ///
     /// ## Why is this bad?
     ///
     /// Helm runs the hooks of an event one by one, by weight, then by name, then by kind (not, as its documentation
     /// says, by kind before name), and waits for each. A Job that needs what comes after it waits until the timeout.
+    /// With hook-succeeded, Helm deletes the hooks of an event when all of them have run.
     ///
     /// ## Example
     ///
@@ -69,45 +70,83 @@ declare_rule! {
     /// - Helm issue 12414: a hook's ServiceAccount is created after the Job of the same weight
     "hook-order",
     default: RuleLevel::Check(Level::Deny),
-    summary: "what a hook needs is itself a hook of the same event that runs later",
+    summary: "what a hook needs is itself a hook that runs later, or one that Helm has deleted by then",
     check: Release(check),
 }
 
 fn check(release: &Release<'_>) -> Vec<Problem> {
-    let running: Vec<_> = release.hooks_now().collect();
     let mut problems = Vec::new();
-    for (place, hook) in running.iter().enumerate().filter(|(_, hook)| !hook.is_opted_out) {
+    for hook in release.hooks_now().filter(|hook| !hook.is_opted_out) {
         for reference in hook.object.iter().flat_map(references) {
             let key = Key::core(reference.kind.as_str(), &hook.key.namespace, reference.name);
-            if release.record.hook(&key).is_none() {
-                continue;
-            }
+            let Some(needed) = release.record.hook(&key).filter(|needed| release.runs_now(needed)) else { continue };
             let exists = release.exists_before(&key);
-            let first = running.iter().enumerate().find(|(_, other)| other.key == key);
-            let Some((_, later)) = first.filter(|(at, _)| *at > place && exists != Some(true)) else { continue };
             // Where nobody can tell whether it is there from the last run, nothing is denied.
-            let is_certain = exists == Some(false) && hook.is_selected;
-            let problem = describe(hook, later, &reference.field);
-            problems.push(if is_certain { problem } else { problem.warn_at_most() });
+            let (problem, is_certain) = if exists != Some(true) && runs_first(release, hook, needed) {
+                (runs_later(hook, needed, &reference.field), exists == Some(false))
+            } else if is_deleted_between(release, hook, needed) {
+                (is_deleted(release, hook, needed, &reference.field), true)
+            } else {
+                continue;
+            };
+            problems.push(if is_certain && hook.is_selected { problem } else { problem.warn_at_most() });
         }
     }
     problems
 }
 
-fn describe(hook: &HookDocument<'_>, later: &HookDocument<'_>, field: &str) -> Problem {
+/// Helm has not come to what is needed when it runs the hook for the first time.
+fn runs_first(release: &Release<'_>, hook: &HookDocument<'_>, needed: &HookDocument<'_>) -> bool {
+    match (release.runs_before_resources(hook), release.runs_before_resources(needed)) {
+        (true, false) => true,
+        (false, true) => false,
+        (true, true) | (false, false) => release.record.runs_before(&hook.key, &needed.key),
+    }
+}
+
+/// Helm has made it at the event before, and deleted it when that was over; nothing makes it again in time.
+fn is_deleted_between(release: &Release<'_>, hook: &HookDocument<'_>, needed: &HookDocument<'_>) -> bool {
+    let is_made_again = release.runs_after_resources(needed) && release.record.runs_before(&needed.key, &hook.key);
+    let is_removed = needed.policies.as_ref().is_some_and(|policies| policies.contains(DeletePolicy::HookSucceeded));
+    release.runs_after_resources(hook) && release.runs_before_resources(needed) && is_removed && !is_made_again
+}
+
+fn is_deleted(release: &Release<'_>, hook: &HookDocument<'_>, needed: &HookDocument<'_>, field: &str) -> Problem {
+    Problem::new(
+        FieldPath::annotation(helm::HOOK),
+        format!(
+            "{}, a {} hook that Helm deletes when it has succeeded ({}: \"hook-succeeded\", {}). As a {} hook ({}) it \
+             would find nothing of that name, and wait until the timeout.",
+            needs(&needed.key, field),
+            release.operation.pre().as_str(),
+            helm::HOOK_DELETE_POLICY,
+            needed.template,
+            release.operation.post().as_str(),
+            hook.template
+        ),
+        format!(
+            "In {}, write {}: \"before-hook-creation\" for {}.",
+            needed.template.place(),
+            helm::HOOK_DELETE_POLICY,
+            needed.key
+        ),
+    )
+    .about(hook.key.object_ref())
+}
+
+fn runs_later(hook: &HookDocument<'_>, later: &HookDocument<'_>, field: &str) -> Problem {
     let wanted = hook.weight.saturating_sub(10);
     Problem::new(
         FieldPath::annotation(helm::HOOK_WEIGHT),
         format!(
             "{}, a hook that runs after it: weight {} against {}, and at equal weights Helm goes by name. It would \
-             wait until the timeout (templates {} and {}).",
+             wait until the timeout ({}).",
             needs(&later.key, field),
             later.weight,
             hook.weight,
-            hook.template,
-            later.template
+            hook.template.and(later.template)
         ),
-        format!("In {}, write {}: \"{wanted}\" for {}.", later.template, helm::HOOK_WEIGHT, later.key),
+        format!("In {}, write {}: \"{wanted}\" for {}.", later.template.place(), helm::HOOK_WEIGHT, later.key),
     )
     .about(hook.key.object_ref())
 }

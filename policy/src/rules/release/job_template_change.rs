@@ -3,16 +3,20 @@ use serde_json::Value;
 use crate::finding::{FieldPath, Problem};
 use crate::identity::Identity;
 use crate::object::Kind;
+use crate::pod_template::Old;
 use crate::release::{Live, Operation, Release, ResourceDocument};
 use crate::rules::{Level, RuleLevel};
-use crate::shown::Shown;
 
 declare_rule! {
     /// ## What it does
     ///
     /// Denies an upgrade that changes the pod template of a plain Job, where the record of the last revision shows
-    /// the old one. With the live Job alone it warns, for a live template carries defaults: only the fields that the
-    /// record sets are compared.
+    /// the old one. With the live Job alone it warns, for a live template holds what others have set: only the fields
+    /// that the record sets are compared. It also warns where the old Job has a TTL (`ttlSecondsAfterFinished`) and
+    /// no view of the cluster shows that it is still there.
+    ///
+    /// Templates that the API server takes for the same are the same: its defaults are filled in, an empty list is no
+    /// list, and `0.5Gi` is `512Mi`.
     ///
     /// ## Why is this bad?
     ///
@@ -89,54 +93,57 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
 fn change(release: &Release<'_>, job: &ResourceDocument<'_>) -> Option<Problem> {
     let new = template(job.object.as_ref()?)?;
     if let Some(baseline) = &release.baseline {
-        let old = baseline.resource(&job.key)?.object.as_ref().and_then(template)?;
-        // Neither record carries defaults, so a field that is gone is a change too; what is gone itself is made anew.
+        let old_job = baseline.resource(&job.key)?.object.as_ref()?;
+        // What is gone itself is made anew.
         let is_gone = *release.live(&job.key) == Live::Absent;
-        let field = first_difference(new, old).or_else(|| first_difference(old, new)).filter(|_| !is_gone)?;
-        return Some(describe(job, &field, "the last good revision"));
+        let field = Old::Applied.first_difference(new, template(old_job)?).filter(|_| !is_gone)?;
+        let before = "the last good revision";
+        let may_be_gone = has_ttl(old_job) && !is_seen(release.live(&job.key));
+        return Some(if may_be_gone { warn(job, &field, before) } else { deny(job, &field, before) });
     }
     let live = release.live(&job.key).object()?;
     if !matches!(release.live_identity(&job.key)?, Identity::Resource(owner) if release.is_own(owner)) {
         return None;
     }
-    let field = first_difference(new, template(live.raw())?)?;
-    Some(describe(job, &field, "the live Job").warn_at_most())
+    let field = Old::Live.first_difference(new, template(live.raw())?)?;
+    Some(deny(job, &field, "the live Job").warn_at_most())
 }
 
 fn template(job: &Value) -> Option<&Value> {
     job.get("spec")?.get("template")
 }
 
-/// Where what is set differs from what was there; what was there besides counts as a default.
-fn first_difference(new: &Value, old: &Value) -> Option<String> {
-    match (new, old) {
-        (Value::Object(new), Value::Object(old)) => new.iter().find_map(|(key, value)| {
-            if value.is_null() {
-                return None;
-            }
-            let inner = old.get(key).map_or_else(|| Some(String::new()), |old| first_difference(value, old))?;
-            Some(format!(".{}{inner}", Shown(key)))
-        }),
-        (Value::Array(new), Value::Array(old)) if new.len() == old.len() => new
-            .iter()
-            .zip(old)
-            .enumerate()
-            .find_map(|(index, (new, old))| first_difference(new, old).map(|inner| format!("[{index}]{inner}"))),
-        (new, old) => (new != old).then(String::new),
-    }
+/// The cluster deletes it some time after it has ended.
+fn has_ttl(job: &Value) -> bool {
+    job.pointer("/spec/ttlSecondsAfterFinished").is_some_and(|ttl| !ttl.is_null())
 }
 
-fn describe(job: &ResourceDocument<'_>, field: &str, before: &str) -> Problem {
+/// A cluster has shown it: only an API server gives objects a uid, a render has none.
+fn is_seen(live: &Live) -> bool {
+    live.object().is_some_and(|object| object.raw().pointer("/metadata/uid").is_some())
+}
+
+fn deny(job: &ResourceDocument<'_>, field: &str, before: &str) -> Problem {
+    describe(job, field, before, "Helm would update what comes before it, then fail.")
+}
+
+fn warn(job: &ResourceDocument<'_>, field: &str, before: &str) -> Problem {
+    let then = "where the Job is still there, Helm would update what comes before it, then fail; where its TTL \
+                (spec.ttlSecondsAfterFinished) has removed it, Helm makes it anew.";
+    describe(job, field, before, then).warn_at_most()
+}
+
+fn describe(job: &ResourceDocument<'_>, field: &str, before: &str, then: &str) -> Problem {
     Problem::new(
         FieldPath::spec("template"),
         format!(
-            "is a plain Job whose pod template differs from {before} (first in spec.template{field}; template {}). A \
-             Job's pod template cannot be changed: Helm would update what comes before it, then fail.",
+            "is a plain Job whose pod template differs from {before} (first in spec.template{field}; {}). A \
+             Job's pod template cannot be changed: {then}",
             job.template
         ),
         format!(
             "In {}, give the Job a new name in each release (with the revision or the image tag in it).",
-            job.template
+            job.template.place()
         ),
     )
     .about(job.key.object_ref())

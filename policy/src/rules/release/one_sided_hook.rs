@@ -7,7 +7,8 @@ use crate::rules::{Level, RuleLevel};
 declare_rule! {
     /// ## What it does
     ///
-    /// Warns about a migration Job that is a hook on installs only, or on upgrades only.
+    /// Warns about a migration Job that is a hook on installs only, or on upgrades only. What the last revision has the
+    /// Job for counts too, and where its template asks whether this is an install, only what both sides render tells.
     ///
     /// ## Why is this bad?
     ///
@@ -51,23 +52,31 @@ declare_rule! {
 
 fn check(release: &Release<'_>) -> Vec<Problem> {
     let jobs = release.record.hooks.iter().filter(|hook| hook.is_selected && hook.key.judged_kind() == Some(Kind::Job));
-    let one_sided = jobs.filter_map(|hook| {
-        let has = |events: [Event; 2]| events.iter().any(|event| hook.events.contains(event));
+    jobs.filter_map(|hook| {
+        let before = release.baseline.as_ref().and_then(|baseline| baseline.hook(&hook.key));
+        // Another upgrade does not say what its template renders on an install.
+        let is_known = before.is_some() && release.is_baseline_first;
+        if !is_known && release.record.conditional_templates.contains(hook.template.0) {
+            return None;
+        }
+        let earlier = before.into_iter().flat_map(|before| &before.events);
+        let covered: Vec<_> = earlier.chain(&hook.events).collect();
+        let has = |events: [Event; 2]| events.iter().any(|event| covered.contains(&event));
         let installs = has([Event::PreInstall, Event::PostInstall]);
         let upgrades = has([Event::PreUpgrade, Event::PostUpgrade]);
-        (installs != upgrades).then_some((hook, if installs { "installs" } else { "upgrades" }))
-    });
-    one_sided
-        .filter_map(|(hook, side)| {
-            let events = hook.events()?;
-            Some(
-                Problem::new(
-                    FieldPath::annotation(helm::HOOK),
-                    format!("is a hook of {side} only ({}: \"{events}\", template {}).", helm::HOOK, hook.template),
-                    format!("In {}, write {}: \"{}\".", hook.template, helm::HOOK, events.safely_completed()),
-                )
-                .about(hook.key.object_ref()),
+        if installs == upgrades {
+            return None;
+        }
+        let side = if installs { "installs" } else { "upgrades" };
+        let events = hook.events()?;
+        Some(
+            Problem::new(
+                FieldPath::annotation(helm::HOOK),
+                format!("is a hook of {side} only ({}: \"{events}\", {}).", helm::HOOK, hook.template),
+                format!("In {}, write {}: \"{}\".", hook.template.place(), helm::HOOK, events.safely_completed()),
             )
-        })
-        .collect()
+            .about(hook.key.object_ref()),
+        )
+    })
+    .collect()
 }

@@ -69,14 +69,14 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
             let problem = Problem::new(
                 FieldPath::annotation(helm::HOOK),
                 format!(
-                    "is in this release twice: as a hook ({}: \"{}\", template {}) and as a resource (template {}). Helm \
+                    "is in this release twice: as a hook ({}: \"{}\", {}) and as a resource ({}). Helm \
                      would create the one and find it in the way of the other, or delete the one in the other's place.",
                     helm::HOOK,
                     hook.events_text(),
                     hook.template,
                     resource.template
                 ),
-                format!("Give one of the two another name; the hook is rendered by {}.", hook.template),
+                format!("Give one of the two another name; the hook is in {}.", hook.template.place()),
             )
             .about(hook.key.object_ref());
             if is_gone_in_time(hook) || !hook.is_selected { problem.warn_at_most() } else { problem }

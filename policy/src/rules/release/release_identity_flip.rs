@@ -1,10 +1,8 @@
 use crate::finding::{FieldPath, Problem};
-use crate::helm;
+use crate::helm::{self, DeletePolicy, Event};
 use crate::identity::Identity;
-use crate::release::{ACCEPT_LABEL, HookDocument, Key, Operation, Release};
+use crate::release::{HookDocument, Key, Live, Release, ResourceDocument};
 use crate::rules::{Level, RuleLevel};
-use crate::settings::Scope;
-use crate::shown::Shown;
 
 declare_rule! {
     /// ## What it does
@@ -14,7 +12,8 @@ declare_rule! {
     /// event counts, whether it runs now or not: Helm prunes by name, not by event.
     ///
     /// The setting `releases.scope` says whose flip is denied. A hook document with `helm.sh/resource-policy: keep`
-    /// is only warned about, for Helm does not prune it; so is a rollback, and a flip that was accepted.
+    /// is only warned about, for Helm does not prune it; so is a rollback, a flip that was accepted, and a hook that
+    /// becomes a resource where nothing is left of the hook: never run, deleted by hook-succeeded, or seen to be gone.
     ///
     /// To accept a flip once: `helm upgrade … --labels stable-hooks/accept-flip=REVISION`, with the number of the
     /// revision that is being created; or the setting `releases.accept`.
@@ -72,29 +71,28 @@ declare_rule! {
 }
 
 fn check(release: &Release<'_>) -> Vec<Problem> {
-    let hooks = release.record.hooks.iter().filter(|hook| hook.is_part_of_the_release() && !hook.is_opted_out);
-    let new_hooks = hooks.filter_map(|hook| {
-        let before = resource_before(release, &hook.key)?;
-        let problem = becomes_hook(release, hook, &before);
-        let problem = if hook.is_kept { problem.warn_at_most() } else { problem };
-        scoped(release, &hook.key, hook.is_selected, problem)
-    });
-    let resources = release.record.resources.iter().filter(|resource| !resource.is_opted_out);
-    let lost_hooks = resources.filter_map(|resource| {
-        let before = hook_before(release, &resource.key)?;
-        // What is both in this record is release-duplicate-identity's.
-        if release.record.hook(&resource.key).is_some() {
-            return None;
+    let mut problems = Vec::new();
+    for hook in release.record.hooks.iter().filter(|hook| hook.is_part_of_the_release() && !hook.is_opted_out) {
+        if let Some(before) = resource_before(release, hook) {
+            let problem = becomes_hook(release, hook, &before);
+            problems.extend(release.scoped(&hook.key, hook.is_selected, problem));
         }
-        let problem = becomes_resource(release, &resource.key, resource.template, &before);
-        scoped(release, &resource.key, resource.is_selected, problem)
-    });
-    let problems = new_hooks.chain(lost_hooks);
-    if release.is_flip_accepted() { problems.map(Problem::warn_at_most).collect() } else { problems.collect() }
+    }
+    for resource in release.record.resources.iter().filter(|resource| !resource.is_opted_out) {
+        // What is both in this record is release-duplicate-identity's.
+        if let Some(before) = hook_before(release, &resource.key)
+            && release.record.hook(&resource.key).is_none()
+        {
+            let problem = becomes_resource(release, resource, &before);
+            problems.extend(release.scoped(&resource.key, resource.is_selected, problem));
+        }
+    }
+    problems
 }
 
-/// Where the key was a resource; `None` where it was not, or belongs to somebody else.
-fn resource_before(release: &Release<'_>, key: &Key) -> Option<String> {
+/// Where the hook's key was a resource; `None` where it was not, or belongs to somebody else.
+fn resource_before(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<String> {
+    let key = &hook.key;
     let in_record = release.record.resource(key).is_some();
     if let Some(baseline) = &release.baseline {
         if baseline.resource(key).is_some() && baseline.hook(key).is_none() && !in_record {
@@ -105,102 +103,152 @@ fn resource_before(release: &Release<'_>, key: &Key) -> Option<String> {
         }
     }
     match release.live_identity(key)? {
+        // An item of a list that is a hook looks like anybody's resource.
+        Identity::Resource(owner) if hook.is_in_list && !release.is_own(owner) => None,
         Identity::Resource(owner) if !in_record && !release.is_foreign(owner) => Some(format!("live as {owner}")),
         _ => None,
     }
 }
 
 /// Where the key was a hook.
-fn hook_before(release: &Release<'_>, key: &Key) -> Option<String> {
+struct HookBefore {
+    text: String,
+    /// Why its object may be gone, in words: then nothing is in the way of a resource.
+    gone: Option<&'static str>,
+}
+
+fn hook_before(release: &Release<'_>, key: &Key) -> Option<HookBefore> {
+    let is_gone = *release.live(key) == Live::Absent;
     if let Some(baseline) = &release.baseline {
         let was_hook = baseline.hook(key).filter(|hook| hook.is_part_of_the_release());
         if let Some(hook) = was_hook.filter(|_| baseline.resource(key).is_none()) {
-            return Some(format!("a hook of the last good revision ({})", hook.events_text()));
+            let text = format!("a hook of the last good revision ({})", hook.events_text());
+            let gone = if is_gone { Some("Nothing of that name lives now") } else { why_gone(release, hook) };
+            // What is seen to live is there.
+            let gone = gone.filter(|_| release.live(key).object().is_none());
+            return Some(HookBefore { text, gone });
         }
         if baseline.resource(key).is_some() {
             return None;
         }
     }
     match release.live_identity(key)? {
-        Identity::Hook(hook) if !hook.is_test_or_delete_only() => Some(format!("live as {hook}")),
+        Identity::Hook(hook) if !hook.is_test_or_delete_only() => {
+            Some(HookBefore { text: format!("live as {hook}"), gone: None })
+        }
         _ => None,
+    }
+}
+
+/// Why nothing is left of a hook of the last good revision, if all went well.
+fn why_gone(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<&'static str> {
+    let has = |events: &[Event]| events.iter().any(|event| hook.events.contains(event));
+    let was_installed = has(&[Event::PreInstall, Event::PostInstall]);
+    let was_upgraded = has(&[Event::PreUpgrade, Event::PostUpgrade]);
+    let is_deleted = hook.policies.as_ref().is_some_and(|policies| policies.contains(DeletePolicy::HookSucceeded));
+    if is_deleted {
+        Some("With hook-succeeded Helm deletes it when it has succeeded")
+    } else if !was_installed && (release.is_baseline_first || !was_upgraded) {
+        Some("No operation so far has run it")
+    } else {
+        None
     }
 }
 
 fn becomes_hook(release: &Release<'_>, hook: &HookDocument<'_>, before: &str) -> Problem {
     let events = hook.events_text();
     let stable = hook.events().map(|events| events.safely_completed().to_string()).unwrap_or_default();
-    let deletes = match (Release::is_deleted_before_creation(hook), hook.is_kept) {
-        (true, false) => {
-            "Helm would delete the live object, run the hook, then delete what the hook created, and report success: the \
-             object is gone."
-        }
-        (true, true) => {
-            "Helm would delete the live object and run the hook; what that creates stays, because of \
-             helm.sh/resource-policy: keep."
-        }
-        (false, false) => {
-            "Helm would find the live object in the hook's way (\"already exists\"), or run nothing, and delete the object \
-             when the release has left its manifest."
-        }
-        (false, true) => {
-            "Helm would find the live object in the hook's way (\"already exists\"), or run nothing; the object stays, \
-             because of helm.sh/resource-policy: keep."
-        }
-    };
     let mut remedy = format!(
         "In {}, render the same annotations on install and on upgrade: {}: \"{}\", with no condition on \
          .Release.IsInstall, .Release.IsUpgrade or a value around them; or leave them out on both.",
-        hook.template,
+        hook.template.place(),
         helm::HOOK,
         stable
     );
-    remedy.push_str(&acceptance(release));
+    remedy.push_str(&release.acceptance());
+    let (harm, is_harmless) = harm_of_hook(release, hook);
     let message = format!(
-        "is {before} and a hook in revision {} ({}: \"{events}\", template {}). {deletes}",
+        "is {before} and a hook in revision {} ({}: \"{events}\", {}). {harm}",
         release.revision,
         helm::HOOK,
         hook.template
     );
-    Problem::new(FieldPath::annotation(helm::HOOK), message, remedy).about(hook.key.object_ref())
+    let problem = Problem::new(FieldPath::annotation(helm::HOOK), message, remedy).about(hook.key.object_ref());
+    if is_harmless { problem.warn_at_most() } else { problem }
 }
 
-fn becomes_resource(release: &Release<'_>, key: &Key, template: Shown<'_>, before: &str) -> Problem {
-    let message = format!(
-        "is {before} and a resource in revision {} (template {template}). Helm stops with \"invalid ownership \
-         metadata\", or takes over an object that it did not make: a Job can then not be updated any more.",
-        release.revision
-    );
+/// What Helm does to a resource that becomes this hook, and whether the object is there in the end, as a hook or not.
+fn harm_of_hook(release: &Release<'_>, hook: &HookDocument<'_>) -> (&'static str, bool) {
+    let is_deleted_first = Release::is_deleted_before_creation(hook);
+    let is_absent = *release.live(&hook.key) == Live::Absent;
+    if release.runs_before_resources(hook) {
+        return match (is_deleted_first || is_absent, hook.is_kept) {
+            (true, false) if release.runs_after_resources(hook) => (
+                "Helm would delete the live object, run the hook, delete what the hook created, and run it once more: the \
+                 object is another one in the end.",
+                false,
+            ),
+            (true, false) if is_absent => (
+                "Helm would run the hook, then delete what the hook created, and report success: the object is gone.",
+                false,
+            ),
+            (true, false) => (
+                "Helm would delete the live object, run the hook, then delete what the hook created, and report success: \
+                 the object is gone.",
+                false,
+            ),
+            (true, true) => (
+                "Helm would delete the live object and run the hook; what that creates stays, because of \
+                 helm.sh/resource-policy: keep.",
+                true,
+            ),
+            (false, false) => (
+                "Helm would find the live object in the hook's way (\"already exists\"), or run nothing, and delete the \
+                 object when the release has left its manifest.",
+                false,
+            ),
+            (false, true) => (
+                "Helm would find the live object in the hook's way (\"already exists\"), or run nothing; the object stays, \
+                 because of helm.sh/resource-policy: keep.",
+                false,
+            ),
+        };
+    }
+    match (release.runs_after_resources(hook), is_absent) {
+        (_, true) => ("Nothing of that name lives now, so Helm has nothing to delete.", true),
+        (true, false) => (
+            "Helm would delete the live object, which the new manifest does not list any more, and then create the hook's: \
+             the object is another one in the end.",
+            false,
+        ),
+        (false, false) => (
+            "Helm would delete the live object, which the new manifest does not list any more, and this operation runs no \
+             hook that creates it again: the object is gone.",
+            false,
+        ),
+    }
+}
+
+fn becomes_resource(release: &Release<'_>, resource: &ResourceDocument<'_>, before: &HookBefore) -> Problem {
+    let harm = match before.gone {
+        Some(why) => format!(
+            "{why}: then Helm creates it as a resource. If an object of the hook is left, Helm stops with \"invalid \
+             ownership metadata\"."
+        ),
+        None => {
+            "Helm stops with \"invalid ownership metadata\", or takes over an object that it did not make: a Job can \
+                 then not be updated any more."
+                .to_owned()
+        }
+    };
+    let message =
+        format!("is {} and a resource in revision {} ({}). {harm}", before.text, release.revision, resource.template);
     let remedy = format!(
-        "In {template}, render the same {} on install and on upgrade, with no condition around it.{}",
+        "In {}, render the same {} on install and on upgrade, with no condition around it.{}",
+        resource.template.place(),
         helm::HOOK,
-        acceptance(release)
+        release.acceptance()
     );
-    Problem::new(FieldPath::annotation(helm::HOOK), message, remedy).about(key.object_ref())
-}
-
-/// What lets this flip through once: a rollback has no such flag, and where records are stored apart from their
-/// objects, as under Flux, nobody runs the command.
-fn acceptance(release: &Release<'_>) -> String {
-    let (name, namespace, revision) = (Shown(release.name), Shown(release.namespace), release.revision);
-    match release.operation {
-        Operation::Upgrade if !release.is_stored_apart() => format!(
-            "\nIf the change is meant, accept it once:\n  helm upgrade {name} CHART -n {namespace} --labels \
-             {ACCEPT_LABEL}={revision}"
-        ),
-        Operation::Install | Operation::Upgrade | Operation::Rollback => format!(
-            "\nIf the change is meant, accept it once with the setting\n  releases.accept: \
-             [\"{namespace}/{name}@{revision}\"]"
-        ),
-    }
-}
-
-/// What the scope leaves of a problem.
-fn scoped(release: &Release<'_>, key: &Key, is_selected: bool, problem: Problem) -> Option<Problem> {
-    match release.settings.releases.scope {
-        Scope::All => Some(problem),
-        Scope::JobsAndServiceAccounts => key.judged_kind().map(|_| problem),
-        Scope::Selected if is_selected => Some(problem),
-        Scope::Selected => key.judged_kind().map(|_| problem.warn_at_most()),
-    }
+    let problem = Problem::new(FieldPath::annotation(helm::HOOK), message, remedy).about(resource.key.object_ref());
+    if before.gone.is_some() { problem.warn_at_most() } else { problem }
 }

@@ -81,11 +81,14 @@ fn describe(account: &HookDocument<'_>, user: &ResourceDocument<'_>) -> Problem 
     Problem::new(
         FieldPath::annotation(helm::HOOK),
         format!(
-            "is a hook (template {}) that {} runs as (template {}): Helm recreates it on each upgrade, and the tokens of \
+            "is a hook ({}) that {} runs as ({}): Helm recreates it on each upgrade, and the tokens of \
              running pods stop working.",
             account.template, user.key, user.template
         ),
-        format!("Give the hooks an account of their own, or make this one a plain resource under a new name ({}).", account.template),
+        format!(
+            "Give the hooks an account of their own, or make this one a plain resource under a new name (in {}).",
+            account.template.place()
+        ),
     )
     .about(account.key.object_ref())
 }

@@ -1,0 +1,107 @@
+use crate::finding::{FieldPath, Problem};
+use crate::helm;
+use crate::release::{Key, Release, Template};
+use crate::rules::{Level, RuleLevel};
+use crate::shown::Shown;
+
+declare_rule! {
+    /// ## What it does
+    ///
+    /// Denies a record in which a Job or ServiceAccount of the last good revision is missing, when its template writes a
+    /// `helm.sh/hook` with an empty or unknown event. A hook that is lost in this way is only warned about. Events that
+    /// come from a value are not seen in a record; `stable-hooks chart` hears from Helm itself what it has dropped.
+    ///
+    /// ## Why is this bad?
+    ///
+    /// Helm drops such a document, whole and nearly without a word: it is neither a hook nor a resource. What the last
+    /// revision had as a resource is deleted, and the upgrade reports success.
+    ///
+    /// ## Example
+    ///
+    /// ```yaml
+    /// # template: helm.sh/hook: pre-install,pre-update
+    /// apiVersion: batch/v1
+    /// kind: Job
+    /// metadata:
+    ///   name: orders-migrations
+    /// # upgrade
+    /// ---
+    /// apiVersion: batch/v1
+    /// kind: Job
+    /// metadata:
+    ///   name: orders-migrations
+    ///   annotations:
+    ///     helm.sh/hook: pre-install,pre-update
+    /// ```
+    ///
+    /// ## Use instead
+    ///
+    /// ```yaml
+    /// # template: no hook
+    /// apiVersion: batch/v1
+    /// kind: Job
+    /// metadata:
+    ///   name: orders-migrations
+    /// # upgrade
+    /// ---
+    /// apiVersion: batch/v1
+    /// kind: Job
+    /// metadata:
+    ///   name: orders-migrations
+    /// ```
+    ///
+    /// ## References
+    ///
+    /// - Helm, `pkg/release/v1/util/manifest_sorter.go`: "skipping unknown hooks"
+    "dropped-hook",
+    default: RuleLevel::Check(Level::Deny),
+    summary: "a Job or ServiceAccount is lost because Helm drops a document whose `helm.sh/hook` has an empty or unknown event",
+    check: Release(check),
+}
+
+fn check(release: &Release<'_>) -> Vec<Problem> {
+    let Some(baseline) = &release.baseline else { return Vec::new() };
+    let mut problems = Vec::new();
+    for resource in baseline.resources.iter().filter(|resource| !resource.is_opted_out) {
+        if let Some(events) = dropped_events(release, &resource.key, resource.template) {
+            let harm = "Helm would delete the live object, and create nothing in its place.";
+            let problem = describe(release, (&resource.key, resource.template), events, "a resource", harm);
+            problems.extend(release.scoped(&resource.key, resource.is_selected, problem));
+        }
+    }
+    for hook in baseline.hooks.iter().filter(|hook| hook.is_part_of_the_release() && !hook.is_opted_out) {
+        if let Some(events) = dropped_events(release, &hook.key, hook.template) {
+            let harm = "It would not run any more.";
+            let problem = describe(release, (&hook.key, hook.template), events, "a hook", harm);
+            problems.extend(release.scoped(&hook.key, hook.is_selected, problem.warn_at_most()));
+        }
+    }
+    problems
+}
+
+/// What its template writes, where the object is missing in this record.
+fn dropped_events<'r>(release: &'r Release<'_>, key: &Key, template: Template<'_>) -> Option<&'r str> {
+    let events = release.record.dropped_hooks.get(template.0)?;
+    (!release.record.holds(key)).then_some(events.as_str())
+}
+
+fn describe(
+    release: &Release<'_>,
+    (key, template): (&Key, Template<'_>),
+    events: &str,
+    before: &str,
+    harm: &str,
+) -> Problem {
+    Problem::new(
+        FieldPath::annotation(helm::HOOK),
+        format!(
+            "is {before} of the last good revision ({template}) and missing in revision {}: Helm drops a document with \
+             {}: \"{}\", for it has an event that Helm does not know, or an empty one. {harm}",
+            release.revision,
+            helm::HOOK,
+            Shown(events)
+        ),
+        format!("In {}, correct the events, or leave the annotation out.{}", template.place(), release.acceptance()),
+    )
+    .about(key.object_ref())
+}
