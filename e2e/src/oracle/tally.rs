@@ -18,7 +18,6 @@ pub struct Tally {
     rules: BTreeMap<(String, Tool), Outcomes>,
     /// Failures without a flip: foreseen, and not, with the seed of one that was not.
     foreseen: BTreeMap<(Failure, Tool), (usize, usize, Option<u64>)>,
-    known: BTreeMap<&'static str, usize>,
 }
 
 #[derive(Default)]
@@ -60,10 +59,6 @@ impl Tally {
             }
         }
     }
-
-    pub fn known(&mut self, class: &'static str) {
-        *self.known.entry(class).or_default() += 1;
-    }
 }
 
 impl Display for Tally {
@@ -98,9 +93,6 @@ impl Display for Tally {
         for ((failure, tool), (yes, no, example)) in &self.foreseen {
             let example = example.map(|seed| format!("seed {seed}")).unwrap_or_default();
             writeln!(f, "{:30}{:18}{yes:>10}{no:>11}  {example}", failure.words(), tool.name())?;
-        }
-        for (class, count) in &self.known {
-            writeln!(f, "\nknown, {count} times: {class}")?;
         }
         Ok(())
     }
