@@ -1,10 +1,10 @@
 //! Numbers that only depend on a seed: `SplitMix64`.
 
-pub struct Random(u64);
+pub(super) struct Random(u64);
 
 impl Random {
     #[must_use]
-    pub fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -17,18 +17,18 @@ impl Random {
     }
 
     /// A number below that one.
-    pub fn below(&mut self, end: usize) -> usize {
+    pub(super) fn below(&mut self, end: usize) -> usize {
         let end = u64::try_from(end.max(1)).unwrap_or(u64::MAX);
         usize::try_from(self.next() % end).unwrap_or_default()
     }
 
     /// True so often of a hundred times.
-    pub fn percent(&mut self, percent: usize) -> bool {
+    pub(super) fn percent(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
     /// One of them; the first of none is no choice, so the list may not be empty.
-    pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+    pub(super) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         let chosen = of.get(self.below(of.len())).or(of.first());
         *chosen.expect("a choice")
     }

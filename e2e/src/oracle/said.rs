@@ -81,7 +81,8 @@ impl Tool {
 #[must_use]
 pub fn before(scene: &Scene<'_>, folder: &str, pair: &Pair, moment: &Moment) -> Vec<Said> {
     let step = pair.last();
-    if step.operation != Operation::Upgrade {
+    // Where the install never came to its record there is no release to upgrade.
+    if step.operation != Operation::Upgrade || moment.records.is_empty() {
         return Vec::new();
     }
     let mut said = vec![chart_release(scene, folder, pair)];

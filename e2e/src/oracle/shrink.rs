@@ -4,7 +4,7 @@ use super::pair::{Chart, Layout, Object, Operation, Pair, Setting, Stored, Via, 
 
 /// The smallest first.
 #[must_use]
-pub fn smaller(pair: &Pair) -> Vec<Pair> {
+pub(super) fn smaller(pair: &Pair) -> Vec<Pair> {
     let mut smaller = Vec::new();
     let mut try_it = |change: &mut dyn FnMut(&mut Pair)| {
         let mut other = pair.clone();
