@@ -283,13 +283,11 @@ impl Chart<'_> {
         Ok((Some((install, Some(self.without_guesses(first)))), second?))
     }
 
-    /// What the install alone lets a rule suppose of the upgrade, the upgrade itself has told.
+    /// What a rule supposes of the upgrade from the install alone, the upgrade itself has told.
     fn without_guesses(&self, judged: Judged) -> Judged {
-        judged.retaining(|finding| {
-            let is_guess = [RuleId::ConditionalHookTemplate, RuleId::OneSidedHook]
-                .into_iter()
-                .any(|rule| finding.rule == rule.as_str());
-            !(is_guess && self.renders.upgrade_has(&finding.object))
+        judged.retaining(|finding| match finding.rule.parse() {
+            Ok(RuleId::ConditionalHookTemplate | RuleId::OneSidedHook) => !self.renders.upgrade_has(&finding.object),
+            _ => true,
         })
     }
 

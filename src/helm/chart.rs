@@ -34,14 +34,25 @@ pub fn of_hooks(templates: &Templates) -> Templates {
     templates.iter().filter(makes_hooks).map(|(path, source)| (path.clone(), source.clone())).collect()
 }
 
-/// Copies a chart, a folder or an archive, into a folder: in the copy `.Release.Revision` is `revision`, and `now` a year
-/// later. Gives the copy's path and the sources of the original's templates.
+/// What is another in a copy of a chart.
+#[derive(Debug, Clone, Copy)]
+pub struct Changes<'a> {
+    /// `.Release.Revision`.
+    pub revision: u64,
+    /// In the place of the chart's own values, as JSON or YAML.
+    pub values: Option<&'a [u8]>,
+}
+
+const VALUES: &str = "values.yaml";
+
+/// Copies a chart, a folder or an archive, into a folder: in the copy some things are others, and `now` is a year later.
+/// Gives the copy's path and the sources of the original's templates.
 ///
 /// # Errors
 ///
 /// When the chart cannot be read or the copy not be written.
-pub fn copy(chart: &Path, revision: u64, into: &Path) -> io::Result<(PathBuf, Templates)> {
-    let first = format!("{{{{- $_ := set .Release \"Revision\" {revision} -}}}}\n");
+pub fn copy(chart: &Path, changes: Changes<'_>, into: &Path) -> io::Result<(PathBuf, Templates)> {
+    let first = format!("{{{{- $_ := set .Release \"Revision\" {} -}}}}\n", changes.revision);
     let mut templates = Templates::new();
     let found = fs::metadata(chart)?;
     if !found.is_dir() {
@@ -50,6 +61,10 @@ pub fn copy(chart: &Path, revision: u64, into: &Path) -> io::Result<(PathBuf, Te
         rewrite(&mut files, "", &mut templates, MOST_ARCHIVES)?;
         let path = format!("chart/{}", first_template(&templates));
         files.push(Pack::new(path.into_bytes(), first.into_bytes()));
+        if let Some(values) = changes.values {
+            files.retain(|file| file.path().as_deref() != Some(VALUES));
+            files.push(Pack::new(format!("chart/{VALUES}").into_bytes(), values.to_vec()));
+        }
         fs::write(&copy, pack(&files)?)?;
         return Ok((copy, templates));
     }
@@ -64,9 +79,14 @@ pub fn copy(chart: &Path, revision: u64, into: &Path) -> io::Result<(PathBuf, Te
     let copy = into.join("chart");
     Folder { chart, copy: &copy, rules: &rules, templates: &mut templates }.copy(Path::new(""))?;
     let path = first_template(&templates);
-    if is_ignored(&rules, &path) {
+    if is_ignored(&rules, &path) || (changes.values.is_some() && is_ignored(&rules, VALUES)) {
         // The copy holds nothing else that it would ignore.
         let _ = fs::remove_file(copy.join(ignore::NAME));
+    }
+    if let Some(values) = changes.values {
+        // What stands there may be the chart's own file, under one more name.
+        let _ = fs::remove_file(copy.join(VALUES));
+        fs::write(copy.join(VALUES), values)?;
     }
     let path = copy.join(path);
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
@@ -254,7 +274,9 @@ mod tests {
     use std::path::Path;
 
     use super::archive::{Pack, pack, unpack};
-    use super::{LATER, Place, copy, later};
+    use super::{Changes, LATER, Place, copy, later};
+
+    const REVISION_7: Changes<'_> = Changes { revision: 7, values: None };
 
     #[test]
     #[cfg(unix)]
@@ -274,7 +296,7 @@ mod tests {
         }
         std::os::unix::fs::symlink("../../elsewhere", chart.join("templates/linked")).unwrap();
         std::os::unix::fs::symlink("Chart.yaml", chart.join("values.yaml")).unwrap();
-        let (copied, templates) = copy(&chart, 7, &into).unwrap();
+        let (copied, templates) = copy(&chart, REVISION_7, &into).unwrap();
         let read = |name: &str| fs::read_to_string(copied.join(name)).ok();
         assert_eq!(read("Chart.yaml").as_deref(), Some("name: now"));
         assert_eq!(read("values.yaml").as_deref(), Some("name: now"));
@@ -285,7 +307,7 @@ mod tests {
         assert!(read(first).unwrap().contains("\"Revision\" 7"), "deeper than the deepest template");
         let sources: Vec<_> = templates.iter().map(|(path, source)| (path.as_str(), source.as_str())).collect();
         assert_eq!(sources, [("templates/a.yaml", "{{ now }}"), ("templates/linked/_b.tpl", "b")]);
-        let fails = |chart: &Path| copy(chart, 7, &into).unwrap_err().kind();
+        let fails = |chart: &Path| copy(chart, REVISION_7, &into).unwrap_err().kind();
         assert_eq!(fails(&folder.path().join("elsewhere")), std::io::ErrorKind::NotFound, "no chart");
         assert_eq!(fails(&folder.path().join("nowhere")), std::io::ErrorKind::NotFound);
         assert_eq!(fails(&chart.join("Chart.yaml")), std::io::ErrorKind::UnexpectedEof, "no archive");
@@ -320,7 +342,7 @@ mod tests {
         for (to, link) in [("..", "tmp/self"), ("nowhere", "tmp/dangling"), ("tmp", "linked")] {
             std::os::unix::fs::symlink(to, chart.join(link)).unwrap();
         }
-        let (copied, _) = copy(&chart, 7, &into).unwrap();
+        let (copied, _) = copy(&chart, REVISION_7, &into).unwrap();
         let mut names: Vec<_> = fs::read_dir(copied).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, [".helmignore", "Chart.yaml", "templates"]);
@@ -334,13 +356,15 @@ mod tests {
             let [chart, into] = chart_with(folder.path(), "");
             let _ = fs::remove_file(chart.join(pipe));
             fifo(&chart.join(pipe));
-            let error = copy(&chart, 7, &into).unwrap_err().to_string();
+            let error = copy(&chart, REVISION_7, &into).unwrap_err().to_string();
             assert!(error.starts_with(&format!("{pipe}: this is neither a file nor a folder")), "{error}");
         }
         let folder = tempfile::tempdir().unwrap();
         let chart = folder.path().join("chart.tgz");
         fifo(&chart);
-        assert!(copy(&chart, 7, folder.path()).unwrap_err().to_string().contains("neither a file nor a folder"));
+        assert!(
+            copy(&chart, REVISION_7, folder.path()).unwrap_err().to_string().contains("neither a file nor a folder")
+        );
     }
 
     #[test]
@@ -348,7 +372,7 @@ mod tests {
     fn a_chart_that_would_ignore_the_revision_has_it_all_the_same() {
         let folder = tempfile::tempdir().unwrap();
         let [chart, into] = chart_with(folder.path(), "revis*\n");
-        let (copied, _) = copy(&chart, 7, &into).unwrap();
+        let (copied, _) = copy(&chart, REVISION_7, &into).unwrap();
         assert!(copied.join("templates/revision/revision/revision.yaml").is_file());
         assert!(!copied.join(".helmignore").exists());
     }
@@ -359,11 +383,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let [chart, into] = chart_with(folder.path(), "");
         std::os::unix::fs::symlink("..", chart.join("tmp/self")).unwrap();
-        assert!(copy(&chart, 7, &into).unwrap_err().to_string().starts_with("tmp/self/"));
+        assert!(copy(&chart, REVISION_7, &into).unwrap_err().to_string().starts_with("tmp/self/"));
         let folder = tempfile::tempdir().unwrap();
         let [chart, into] = chart_with(folder.path(), "");
         fs::File::create(chart.join("large")).unwrap().set_len(101 * 1024 * 1024).unwrap();
-        let error = copy(&chart, 7, &into).unwrap_err().to_string();
+        let error = copy(&chart, REVISION_7, &into).unwrap_err().to_string();
         assert!(error.starts_with("large: this file is larger"), "{error}");
     }
 
@@ -381,7 +405,7 @@ mod tests {
         fs::write(&chart, packed(&names)).unwrap();
         let into = folder.path().join("into");
         fs::create_dir(&into).unwrap();
-        let (copied, templates) = copy(&chart, 7, &into).unwrap();
+        let (copied, templates) = copy(&chart, REVISION_7, &into).unwrap();
         let copied = unpack(&fs::read(copied).unwrap()).unwrap();
         let found: Vec<_> = copied.iter().map(|file| (file.name.as_slice(), file.bytes.as_slice())).collect();
         let changed = format!("name: {{{{ {LATER} }}}}");

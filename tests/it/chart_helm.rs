@@ -81,6 +81,7 @@ fn chart_values_and_the_cluster_s_versions_reach_helm() {
     // The real one would hide what it was given.
     let called = folder("called");
     let script = format!("echo \"$@\" >>{}/by\necho '---'", called.display());
+    let values = temporary("c.yaml", b"c: d\n");
     let path = path_with_script("called-path", "helm", &script);
     let arguments = [
         "chart",
@@ -94,7 +95,7 @@ fn chart_values_and_the_cluster_s_versions_reach_helm() {
         "--set",
         "a=b",
         "-f",
-        "c.yaml",
+        values.to_str().unwrap(),
         "-n",
         "shop",
         "--name",
@@ -105,12 +106,13 @@ fn chart_values_and_the_cluster_s_versions_reach_helm() {
     let output = stable_hooks(&[&path], &arguments);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let called = fs::read_to_string(called.join("by")).unwrap();
-    let more = "--values c.yaml --set a=b --kube-version 1.33 --api-versions a/v1 --api-versions b/v1 \
-                --skip-schema-validation";
-    let install = format!("template orders {FLIP} --namespace shop {more}");
-    let is_upgrade = |line: &str| line.ends_with(&format!("/chart --namespace shop --is-upgrade {more}"));
-    assert!(called.lines().any(|line| line == install), "{called}");
-    assert!(called.lines().any(is_upgrade), "{called}");
+    let more = "/c.yaml --set a=b --kube-version 1.33 --api-versions a/v1 --api-versions b/v1 --skip-schema-validation";
+    let begins = [format!("template orders {FLIP} --namespace shop --values "), "--is-upgrade --values ".to_owned()];
+    let copies: Vec<_> = begins
+        .iter()
+        .map(|begin| called.lines().find_map(|line| line.split_once(begin)?.1.strip_suffix(more)).expect(&called))
+        .collect();
+    assert_eq!(copies[0], copies[1], "one copy for both");
 }
 
 #[test]
@@ -176,7 +178,9 @@ fn chart_against_an_installed_release_judges_its_next_upgrade() {
     for (number, helm) in helms().iter().enumerate() {
         for kind in ["Secret", "ConfigMap"] {
             let listed = temporary(&format!("installed-{kind}.json"), installed(kind).to_string().as_bytes());
-            let script = format!("echo \"$@\" >{0}.called\nexec /bin/cat {0}", listed.display());
+            let called = listed.with_extension("json.called");
+            let _ = fs::remove_file(&called);
+            let script = format!("echo \"$@\" >>{}\nexec /bin/cat {}", called.display(), listed.display());
             let kubectl = path_with_script(&format!("installed-kubectl-{kind}-{number}"), "kubectl", &script);
             let path = path_with(&format!("installed-helm-{kind}-{number}"), helm);
             let namespace = installed(kind)["items"][0]["metadata"]["namespace"].as_str().unwrap().to_owned();
@@ -186,8 +190,10 @@ fn chart_against_an_installed_release_judges_its_next_upgrade() {
             assert_eq!(denials(&output), flips, "{kind}: {}", stderr(&output));
             let name = &result(&output)["object"]["name"];
             assert_eq!((name, code(&output)), (&json!("sh.helm.release.v1.orders.v2"), 1));
-            let called = fs::read_to_string(listed.with_extension("json.called")).unwrap();
-            assert_eq!(called, format!("get secrets,configmaps -n {namespace} -l owner=helm,name=orders -o json\n"));
+            let called = fs::read_to_string(called).unwrap();
+            let calls: Vec<_> = called.lines().collect();
+            let list = format!("get secrets,configmaps -n {namespace} -l owner=helm,name=orders -o json");
+            assert_eq!(calls, [list.as_str(), "version -o json"], "the records, and what the cluster can do");
             let drawn = stable_hooks(&[&path, &kubectl], &["timeline", FLIP, "--release", "orders", "-n", &namespace]);
             assert!(stdout(&drawn).contains("Job orders-migrations → pre-upgrade hooks"), "{}", stdout(&drawn));
             assert_eq!(code(&drawn), 1);

@@ -5,7 +5,7 @@
 mod chart;
 mod json;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read};
 
 use base64::Engine;
@@ -47,9 +47,16 @@ pub struct Record {
     /// The chart's own templates that make a hook and ask whether this is an install or an upgrade, written as in
     /// [`RecordHook::path`].
     pub conditional_templates: BTreeSet<String>,
-    /// What Helm drops: by template, written as above, the `helm.sh/hook` with an event that Helm does not know. Of the
-    /// chart's own templates where it stands there as it is; of all where a rendered chart was said to have such a one.
-    pub dropped_hooks: BTreeMap<String, String>,
+    /// What Helm drops, the templates written as above: of the chart's own where it stands there as it is, of all where
+    /// Helm has said of a rendered chart that it has such a one. So many at most.
+    pub dropped_hooks: Vec<DroppedHook>,
+}
+
+/// What a template writes as `helm.sh/hook`, with an event that Helm does not know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DroppedHook {
+    pub template: String,
+    pub events: String,
 }
 
 impl Record {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Key, Template};
 use crate::helm::manifest::{self, Document, Wanted};
 use crate::helm::order::hook_order;
-use crate::helm::record::{Record, RecordHook};
+use crate::helm::record::{DroppedHook, Record, RecordHook};
 use crate::helm::{self, DeletePolicies, Event, Events};
 use crate::object::Kind;
 use crate::references::{RefKind, possible_services, references};
@@ -50,8 +50,7 @@ pub(crate) struct Contents<'a> {
     /// Those that are [`wanted`], in the order of the manifest.
     pub(crate) resources: Vec<ResourceDocument<'a>>,
     pub(crate) conditional_templates: &'a BTreeSet<String>,
-    /// By template, the events with which Helm drops a document.
-    pub(crate) dropped_hooks: &'a BTreeMap<String, String>,
+    pub(crate) dropped_hooks: &'a [DroppedHook],
     /// Where each key stands first: rules ask by key for every document, and a search each time would be quadratic.
     hook_places: BTreeMap<Key, usize>,
     resource_places: BTreeMap<Key, usize>,

@@ -10,7 +10,7 @@ use std::thread;
 use super::{RenderArguments, SingleValueArguments, Upgraded};
 use crate::cli::run::Run;
 use crate::cli::{Failure, read, remark};
-use crate::helm::chart::{Templates, copy, of_hooks};
+use crate::helm::chart::{Changes, Templates, copy, of_hooks};
 use crate::helm::folder::Folder;
 use crate::helm::line::line_of;
 use crate::helm::said::{dropped_hooks, lines_besides};
@@ -81,7 +81,8 @@ impl Renders {
         let (install, upgrade) = thread::scope(|scope| {
             // Both at once; most of the time is Helm's.
             let upgrade = scope.spawn(|| {
-                let copied = folder.change(|folder| copy(chart, next, folder)).map_err(HelmError::Copy)?;
+                let changes = Changes { revision: next, values: sides.chart_values.as_deref() };
+                let copied = folder.change(|folder| copy(chart, changes, folder)).map_err(HelmError::Copy)?;
                 let (copied, templates) = copied;
                 Ok((Rendered::from(helm.upgrade(&copied, &sides.upgrade)?), templates))
             });

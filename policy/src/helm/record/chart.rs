@@ -1,7 +1,7 @@
 //! What of a chart is looked at: which of its templates ask whether this is an install or an upgrade, and which write a
 //! hook that Helm drops.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 
 use base64::Engine;
@@ -9,8 +9,8 @@ use memchr::memmem;
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::BASE64;
 use super::json::or_empty;
+use super::{BASE64, DroppedHook};
 use crate::helm::{self, Events};
 
 #[derive(serde::Deserialize, Default)]
@@ -24,11 +24,13 @@ pub(super) struct Chart {
 
 impl Chart {
     /// Those that ask, and of those that write a hook which Helm drops its events.
-    pub(super) fn hook_templates(self) -> (BTreeSet<String>, BTreeMap<String, String>) {
-        let HookTemplates { conditional, dropped } = self.templates;
-        let path = |name: String| format!("{}/{name}", self.metadata.name);
-        let dropped = dropped.into_iter().map(|(name, events)| (path(name), events)).collect();
-        (conditional.into_iter().map(path).collect(), dropped)
+    pub(super) fn hook_templates(self) -> (BTreeSet<String>, Vec<DroppedHook>) {
+        let HookTemplates { conditional, mut dropped } = self.templates;
+        let path = |name: &str| format!("{}/{name}", self.metadata.name);
+        for hook in &mut dropped {
+            hook.template = path(&hook.template);
+        }
+        (conditional.iter().map(|name| path(name)).collect(), dropped)
     }
 }
 
@@ -43,7 +45,7 @@ struct Metadata {
 #[derive(Default)]
 struct HookTemplates {
     conditional: BTreeSet<String>,
-    dropped: BTreeMap<String, String>,
+    dropped: Vec<DroppedHook>,
 }
 
 #[derive(serde::Deserialize)]
@@ -92,7 +94,7 @@ impl HookTemplates {
             return;
         }
         if let Some(events) = dropped_hook(source) {
-            self.dropped.insert(name.clone(), events);
+            self.dropped.push(DroppedHook { template: name.clone(), events });
         }
         if [".Release.IsInstall", ".Release.IsUpgrade"].into_iter().any(mentions) {
             self.conditional.insert(name);
@@ -101,14 +103,16 @@ impl HookTemplates {
 }
 
 /// The first `helm.sh/hook: events` in a template that Helm would drop, where the events stand there as they are.
-fn dropped_hook(source: &[u8]) -> Option<String> {
-    let found = memmem::find_iter(source, helm::HOOK.as_bytes());
-    found.filter_map(|at| value_behind(source.get(at + helm::HOOK.len()..)?)).find_map(|value| {
-        let is_plain =
-            !value.is_empty() && !value.contains(['{', '\\']) && !value.starts_with(['|', '>', '&', '*', '!', '[']);
-        let events = unquoted(value);
-        (is_plain && Events::parse(events).is_err()).then(|| events.to_owned())
-    })
+fn dropped_hook(mut source: &[u8]) -> Option<String> {
+    loop {
+        let at = memmem::find(source, helm::HOOK.as_bytes())?;
+        source = source.get(at + helm::HOOK.len()..)?;
+        if let Some(events) = value_behind(source).and_then(plain_scalar)
+            && Events::parse(events).is_err()
+        {
+            return Some(events.to_owned());
+        }
+    }
 }
 
 /// What stands behind a key on its line.
@@ -118,11 +122,15 @@ fn value_behind(key: &[u8]) -> Option<&str> {
     Some(line.trim_start_matches(['"', '\'']).trim_start().strip_prefix(':')?.trim())
 }
 
-/// A scalar without its quotes, or without the comment behind it.
-fn unquoted(value: &str) -> &str {
-    match value.split_at_checked(1) {
-        Some((quote @ ("\"" | "'"), rest)) => rest.split(quote).next().unwrap_or_default(),
-        _ => value.split(" #").next().unwrap_or_default().trim_end(),
+/// What a scalar says that is written on one line without an action of a template, an escape or an anchor.
+fn plain_scalar(value: &str) -> Option<&str> {
+    if value.contains(['{', '\\']) || value.starts_with(['|', '>', '&', '*', '!', '[', '#']) {
+        return None;
+    }
+    match value.chars().next()? {
+        quote @ ('"' | '\'') => value.split(quote).nth(1),
+        // Behind it may stand a comment.
+        _ => value.split('#').next().map(str::trim_end),
     }
 }
 

@@ -8,10 +8,13 @@ use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::chart::Chart;
-use super::{ApplyMethod, Record, RecordHook};
+use super::{ApplyMethod, DroppedHook, Record, RecordHook};
 
 /// More than any chart has; three bytes of JSON make a hook, and that takes a hundred times as much memory.
 const MAX_HOOKS: usize = 10_000;
+
+/// More templates than any chart has; each is looked at for each object that is missing.
+const MAX_DROPPED: usize = 1_000;
 
 /// Events or delete policies of one hook.
 const MAX_WORDS: usize = 100;
@@ -78,11 +81,12 @@ impl From<Raw> for Record {
         for hook in raw.hooks.0.into_iter().flatten() {
             // Helm writes no such hook: whoever has rendered the chart says what Helm has dropped.
             if hook.events.0.is_empty() && hook.kind.is_empty() {
-                dropped_hooks.insert(hook.path, hook.name);
+                dropped_hooks.push(DroppedHook { template: hook.path, events: hook.name });
             } else {
                 hooks.push(hook.into());
             }
         }
+        dropped_hooks.truncate(MAX_DROPPED);
         Self {
             name: raw.name,
             namespace: raw.namespace,

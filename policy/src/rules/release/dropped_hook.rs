@@ -81,8 +81,11 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
 
 /// What its template writes, where the object is missing in this record.
 fn dropped_events<'r>(release: &'r Release<'_>, key: &Key, template: Template<'_>) -> Option<&'r str> {
-    let events = release.record.dropped_hooks.get(template.0)?;
-    (!release.record.holds(key)).then_some(events.as_str())
+    if release.record.holds(key) {
+        return None;
+    }
+    let dropped = release.record.dropped_hooks.iter().find(|dropped| dropped.template == template.0)?;
+    Some(&dropped.events)
 }
 
 fn describe(
