@@ -5,12 +5,13 @@
 //!  files      chart files, command lines   shrink    smaller pairs
 //!  reality    what happened, by UIDs and Helm's own records (record)
 //!  said       what each tool said          compare   who was right
-//!  tally      all of it as a table
+//!  tally      all of it as a table             limits    what a tool cannot know
 //! ```
 
 pub mod compare;
 pub mod files;
 pub mod generate;
+pub mod limits;
 pub mod pair;
 mod random;
 pub mod reality;
@@ -70,8 +71,9 @@ impl Trial {
     }
 
     fn disagrees_so(&self, wanted: &Disagreement) -> bool {
-        self.disagreements()
-            .any(|found| (found.tool, found.what, &found.rule) == (wanted.tool, wanted.what, &wanted.rule))
+        let is_it =
+            |found: &&Disagreement| (found.tool, found.what, &found.rule) == (wanted.tool, wanted.what, &wanted.rule);
+        self.disagreements().filter(is_it).any(|found| limits::limit(self, found).is_none())
     }
 
     /// The smallest pair that is wrong in the same way.

@@ -10,6 +10,9 @@ use super::said::{Said, Tool, Verdict, denied, found};
 /// The rule that is about objects that change sides.
 const FLIP: &str = "release-identity-flip";
 
+/// The rule that is about documents that Helm drops.
+const DROPPED: &str = "dropped-hook";
+
 /// These rules warn of habits, not of what will happen.
 const HABITS: [&str; 5] =
     ["conditional-hook-template", "hook-log-retention", "one-sided-hook", "shared-hook-account", "plain-migration"];
@@ -122,7 +125,7 @@ fn failure_without_a_flip(pair: &Pair, reality: &Reality) -> Option<Failure> {
 fn came_true(pair: &Pair, reality: &Reality, object: (Kind, &'static str), rule: &str, flip: Flip) -> Option<bool> {
     let has_failed = reality.failure().is_some();
     match rule {
-        FLIP => match flip {
+        FLIP | DROPPED => match flip {
             Flip::Harmful | Flip::Recreated => Some(true),
             Flip::Unclear => None,
             // What it did not come to is not known.

@@ -18,6 +18,7 @@ pub struct Tally {
     rules: BTreeMap<(String, Tool), Outcomes>,
     /// Failures without a flip: foreseen, and not, with the seed of one that was not.
     foreseen: BTreeMap<(Failure, Tool), (usize, usize, Option<u64>)>,
+    limits: BTreeMap<&'static str, usize>,
 }
 
 #[derive(Default)]
@@ -59,6 +60,10 @@ impl Tally {
             }
         }
     }
+
+    pub fn limit(&mut self, limit: &'static str) {
+        *self.limits.entry(limit).or_default() += 1;
+    }
 }
 
 impl Display for Tally {
@@ -93,6 +98,9 @@ impl Display for Tally {
         for ((failure, tool), (yes, no, example)) in &self.foreseen {
             let example = example.map(|seed| format!("seed {seed}")).unwrap_or_default();
             writeln!(f, "{:30}{:18}{yes:>10}{no:>11}  {example}", failure.words(), tool.name())?;
+        }
+        for (limit, count) in &self.limits {
+            writeln!(f, "\nof the missed and false ones, {count} could not be known: {limit}")?;
         }
         Ok(())
     }

@@ -15,6 +15,7 @@ use stable_hooks_e2e::helm::Major;
 use stable_hooks_e2e::oracle::Trial;
 use stable_hooks_e2e::oracle::compare::{Disagreement, Wrong};
 use stable_hooks_e2e::oracle::generate::pair;
+use stable_hooks_e2e::oracle::limits::limit;
 use stable_hooks_e2e::oracle::said::Tool;
 use stable_hooks_e2e::oracle::tally::Tally;
 use stable_hooks_e2e::world::World;
@@ -88,7 +89,9 @@ impl Session {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner).count(seed, &trial);
         let wrong: Vec<_> = trial.disagreements().cloned().collect();
         for disagreement in wrong {
-            if self.is_new(&disagreement, seed, major) {
+            if let Some(limit) = limit(&trial, &disagreement) {
+                self.tally.lock().unwrap_or_else(PoisonError::into_inner).limit(limit);
+            } else if self.is_new(&disagreement, seed, major) {
                 show(seed, &trial, &disagreement);
                 let smaller = trial.shrunk(&self.world, &disagreement);
                 if smaller.pair != trial.pair {
