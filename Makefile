@@ -116,7 +116,7 @@ e2e: annotated-policy.wasm annotated-releases-policy.wasm schemas ## real API se
 	SCHEMAS=$(SCHEMAS) PATH="$(abspath $(or $(CARGO_TARGET_DIR),target))/debug:$$PATH" cargo test -q -p stable-hooks-e2e --test helm
 	$(MAKE) oracle
 
-oracle: annotated-policy.wasm annotated-releases-policy.wasm ## small charts made of seeds: what real Helm does, and whether we foresee it: make oracle PAIRS=2000 SEED=7
+oracle: ## small charts made of seeds: what real Helm does, and whether we foresee it: make oracle PAIRS=2000 SEED=7
 	cargo build -q
 	PATH="$(abspath $(or $(CARGO_TARGET_DIR),target))/debug:$$PATH" PAIRS=$(PAIRS) SEED=$(SEED) \
 		cargo test -q -p stable-hooks-e2e --test oracle

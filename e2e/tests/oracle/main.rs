@@ -46,7 +46,7 @@ fn main() -> ExitCode {
         Ok("4") => vec![Major::Four],
         _ => Major::ALL.into(),
     };
-    let world = match World::start() {
+    let world = match World::without_webhooks() {
         Ok(world) => world,
         Err(error) => {
             eprintln!("the oracle cannot start: {error:#}");
