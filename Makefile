@@ -1,6 +1,6 @@
 # Verbs only; CI calls the same ones. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup try test test-wasm schemas shells lint deny docs artifacthub reproducible e2e e2e-argocd e2e-kwctl e2e-kyverno bench fuzz fuzz-smoke mutants ci
+.PHONY: help setup try test test-wasm schemas shells lint deny docs artifacthub reproducible e2e oracle e2e-argocd e2e-kwctl e2e-kyverno bench fuzz fuzz-smoke mutants ci
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stable-hooks
 SOURCES := Cargo.toml Cargo.lock policy/Cargo.toml policy/wasm-cargo $(shell find policy/src -name '*.rs')
@@ -17,6 +17,9 @@ MOST_BYTES := 550000
 RELEASED := 2026-11-21T00:00:00Z
 BINARYEN := 132.0.0
 RUNS := 10000000
+# For `make oracle`: how many pairs, and the seed of the first.
+PAIRS := 50
+SEED := 1
 WASM_OPT := $(CACHE)/binaryen-$(BINARYEN)/node_modules/.bin/wasm-opt
 FEATURES := bulk-memory bulk-memory-opt sign-ext mutable-globals nontrapping-float-to-int multivalue reference-types simd
 OPTIMIZE = $(WASM_OPT) --strip-producers --strip-target-features $(FEATURES:%=--enable-%)
@@ -120,6 +123,12 @@ artifacthub: ## rewrite the Artifact Hub packages from the metadata and the form
 e2e: annotated-policy.wasm annotated-releases-policy.wasm schemas ## real API server, real Helm, without and with the policy
 	cargo build -q
 	SCHEMAS=$(SCHEMAS) PATH="$(abspath $(or $(CARGO_TARGET_DIR),target))/debug:$$PATH" cargo test -q -p stable-hooks-e2e --test helm
+	$(MAKE) oracle
+
+oracle: ## small charts made of seeds: what real Helm does, and whether we foresee it: make oracle PAIRS=2000 SEED=7
+	cargo build -q
+	PATH="$(abspath $(or $(CARGO_TARGET_DIR),target))/debug:$$PATH" PAIRS=$(PAIRS) SEED=$(SEED) \
+		cargo test -q -p stable-hooks-e2e --test oracle
 
 e2e-argocd: annotated-policy.wasm annotated-releases-policy.wasm ## the same API server, with real Argo CD
 	cargo test -q -p stable-hooks-e2e --test argocd

@@ -9,6 +9,7 @@
 //!  scene          one scenario: a namespace of its own, Helm in one version, with the policy or without
 //!  argocd         Argo CD in that world, and Applications of it
 //!  suite          runs scenarios side by side
+//!  oracle         pairs of small charts that are made of seeds, and whether our tools foresee what Helm does to them
 //!  proof          what the scenarios saw, as `docs/proof.md`
 //! ```
 
@@ -25,6 +26,7 @@ pub mod cluster;
 pub mod control_plane;
 pub mod helm;
 pub mod kyverno;
+pub mod oracle;
 pub mod process;
 pub mod proof;
 pub mod scene;
