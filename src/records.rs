@@ -35,6 +35,10 @@ pub struct StoredRecord {
     status: String,
     /// With which Helm created the record.
     pending: String,
+    /// It is deployed, or was so before it was superseded.
+    was_deployed: bool,
+    /// As it says itself, the revision that a rollback went back to.
+    rollback_to: Option<u64>,
 }
 
 /// Why an object that should be a record is none. Never says a byte of it.
@@ -95,17 +99,20 @@ impl StoredRecord {
         if record.name.is_empty() || record.version == 0 {
             return Err(RecordError::Nameless);
         }
-        let (is_first, is_rollback) = (record.is_first(), record.is_rollback());
+        let (is_first, rollback_to) = (record.is_first(), record.rolled_back_to());
+        let is_good = record.was_deployed();
         let namespace = text("/metadata/namespace").map_or(record.namespace, str::to_owned);
         let status = text("/metadata/labels/status").map_or(record.status, str::to_owned);
         let pending = match status.as_str() {
             pending if PENDING.contains(&pending) => pending,
             _ if is_first => "pending-install",
-            _ if is_rollback => "pending-rollback",
+            _ if rollback_to.is_some() => "pending-rollback",
             _ => "pending-upgrade",
         };
         let pending = pending.to_owned();
-        Ok(Self { kind, namespace, release: record.name, version: record.version, status, pending, object })
+        let was_deployed = status == "deployed" || (status == "superseded" && is_good);
+        let (release, version) = (record.name, record.version);
+        Ok(Self { object, kind, namespace, release, version, status, pending, was_deployed, rollback_to })
     }
 
     /// The record that Helm would begin to write of a chart's render, in that namespace.
@@ -118,6 +125,8 @@ impl StoredRecord {
             version: revision.version,
             status: revision.status.to_owned(),
             pending: revision.status.to_owned(),
+            was_deployed: false,
+            rollback_to: None,
             object: revision.stored_as(kind),
         }
     }
@@ -176,34 +185,47 @@ impl StoredRecord {
         match self.operation()? {
             Operation::Install => None,
             Operation::Upgrade => Self::start_of_upgrade(earlier),
-            Operation::Rollback => earlier.max_by_key(|other| (other.version, other.was_deployed())),
+            Operation::Rollback => earlier.max_by_key(|other| (other.version, other.was_deployed)),
         }
     }
 
-    /// The revision that an upgrade starts from, among all that there are of the release: the one that is deployed, else
-    /// the last one.
-    #[must_use]
-    pub fn start_of_upgrade<'a>(records: impl IntoIterator<Item = &'a Self>) -> Option<&'a Self> {
+    /// The revision that an upgrade started from, among all that there were of the release: the one that was deployed
+    /// then, else the last one.
+    fn start_of_upgrade<'a>(records: impl IntoIterator<Item = &'a Self>) -> Option<&'a Self> {
         let mut records: Vec<_> = records.into_iter().collect();
-        records.sort_by_key(|record| (record.version, record.was_deployed()));
-        let deployed = records.iter().rposition(|record| record.was_deployed());
-        let failed = records.iter().rposition(|record| record.is_failed_rollback());
-        // A rollback that fails leaves nothing deployed: what it started from counts as superseded.
-        match deployed.filter(|deployed| failed.is_none_or(|failed| failed < *deployed)) {
-            Some(deployed) => records.get(deployed).copied(),
-            None => records.last().copied(),
+        records.sort_by_key(|record| (record.version, record.was_deployed));
+        let deployed = records.iter().rfind(|record| record.was_deployed);
+        // A rollback that fails leaves the revision before it superseded.
+        let is_lost = |deployed: &Self| {
+            records.iter().any(|record| record.version == deployed.version + 1 && record.is_failed_rollback())
+        };
+        deployed.filter(|deployed| !is_lost(deployed)).or(records.last()).copied()
+    }
+
+    /// The revision that the next upgrade starts from, as Helm finds it: the last one that is deployed now, else the last.
+    #[must_use]
+    pub fn current<'a>(records: impl IntoIterator<Item = &'a Self>) -> Option<&'a Self> {
+        records.into_iter().max_by_key(|record| (record.status == "deployed", record.version))
+    }
+
+    /// Takes it for an upgrade where it only says that it is a rollback: it does not hold what that revision holds.
+    pub fn compare_with_target(&mut self, records: &[Self], settings: &Value) {
+        let Some(version) = self.rollback_to.filter(|_| self.pending == "pending-rollback") else { return };
+        let is_target = |other: &&Self| {
+            let of = |record: &Self| (record.kind, record.namespace.clone(), record.release.clone());
+            of(other) == of(self) && other.version == version
+        };
+        let Some(target) = records.iter().find(is_target).and_then(|target| target.decoded(settings)) else { return };
+        if self.decoded(settings).is_some_and(|own| !own.holds_the_same(&target)) {
+            "pending-upgrade".clone_into(&mut self.pending);
         }
     }
 
     /// As it was while the next revision was created: deployed then, if it was superseded since.
     #[must_use]
     pub fn as_baseline(&self) -> Value {
-        let status = if self.was_deployed() { "deployed" } else { &self.status };
+        let status = if self.was_deployed { "deployed" } else { &self.status };
         self.stored_as(status, Some(format!("sh.helm.release.v1.{}.v{}", self.release, self.version)))
-    }
-
-    fn was_deployed(&self) -> bool {
-        matches!(self.status.as_str(), "deployed" | "superseded")
     }
 
     fn is_failed_rollback(&self) -> bool {

@@ -17,6 +17,7 @@ use super::release::Reading;
 use super::run::Run;
 use super::{Failure, Judge, JudgeArguments, Outcome, OutputFormat, namespace_of_helm};
 use crate::cluster::ClusterView;
+use crate::helm::chart::Templates;
 use crate::helm::values::{Given, Reuse};
 use crate::records::StoredRecord;
 use crate::records::chart::StoredRelease;
@@ -240,7 +241,7 @@ impl<'a> Upgraded<'a> {
                  upgrade, and `helm upgrade --install` installs it anew; judge that without --release"
             )));
         }
-        let Some(current) = StoredRecord::start_of_upgrade(records) else { return Ok(None) };
+        let Some(current) = StoredRecord::current(records) else { return Ok(None) };
         let stored = current.stored_release(&judge.settings);
         let stored = stored.map_err(|error| Failure(format!("{release}, revision {}: {error}", current.version())))?;
         Ok(Some(Self { current, stored, next: version + 1 }))
@@ -290,12 +291,10 @@ impl Chart<'_> {
         Ok((Some((install, Some(self.without_guesses(first)))), second?))
     }
 
-    /// What a rule supposes of the upgrade from the install alone, the upgrade itself has told.
+    /// What covers installs only, of itself, the upgrade may cover.
     fn without_guesses(&self, judged: Judged) -> Judged {
-        judged.retaining(|finding| match finding.rule.parse() {
-            Ok(RuleId::ConditionalHookTemplate | RuleId::OneSidedHook) => !self.renders.upgrade_has(&finding.object),
-            _ => true,
-        })
+        let is_guess = |rule: &str| rule == RuleId::OneSidedHook.as_str();
+        judged.retaining(|finding| !(is_guess(&finding.rule) && self.renders.upgrade_has(&finding.object)))
     }
 
     /// What Helm has dropped, where nothing that was there is lost by it.
@@ -319,7 +318,10 @@ impl Chart<'_> {
     }
 
     fn install(&self, render: &Render) -> StoredRecord {
-        self.record(&Revision { version: 1, status: "pending-install", ..self.revision(render) })
+        // A template only lets one guess what the upgrade renders, and that is known.
+        let templates = Templates::new();
+        let revision = self.revision(render);
+        self.record(&Revision { version: 1, status: "pending-install", templates: &templates, ..revision })
     }
 
     fn record(&self, revision: &Revision<'_>) -> StoredRecord {

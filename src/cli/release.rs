@@ -143,7 +143,12 @@ impl Reading<'_> {
             });
         }
         given.sort_by_cached_key(|given| given.record.order());
-        Ok(Records { given, earlier: baseline.iter().flat_map(|file| self.file(file)).collect() })
+        let earlier: Vec<_> = baseline.iter().flat_map(|file| self.file(file)).collect();
+        let all: Vec<_> = given.iter().chain(&earlier).map(|given| given.record.clone()).collect();
+        for given in &mut given {
+            given.record.compare_with_target(&all, &self.judge.settings);
+        }
+        Ok(Records { given, earlier })
     }
 
     fn file(&mut self, path: &Path) -> Vec<Given> {

@@ -118,7 +118,8 @@ impl Values {
     /// They set nothing: Helm then takes what it has stored with the release.
     #[must_use]
     pub fn set_nothing(&self) -> bool {
-        self.files.iter().all(|file| file.is_empty) && self.single.iter().all(|(_, text)| text.trim().is_empty())
+        let is_empty = |text: &str| matches!(text.trim(), "" | "{}");
+        self.files.iter().all(|file| file.is_empty) && self.single.iter().all(|(_, text)| is_empty(text))
     }
 
     /// These, and below them those of another file.
@@ -313,7 +314,7 @@ mod tests {
             assert_eq!((values.set_nothing(), values.may_hold_null()), (sets_nothing, may_hold_null), "{text}");
         }
         let set = |text: &str| Values { files: Vec::new(), single: vec![("--set", text.to_owned())] };
-        assert!(set("").set_nothing() && !set("a=1").set_nothing());
+        assert!(set("").set_nothing() && set("{}").set_nothing() && !set("a=1").set_nothing());
         assert!(set("a=null").may_hold_null() && !set("a=1").may_hold_null());
     }
 }

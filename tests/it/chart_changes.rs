@@ -193,7 +193,13 @@ fn release_only_helm_s_own_words_make_a_rollback() {
     let second = Stored { description: "Rollback to 7", ..SECOND };
     assert_eq!(release("rollback-later.json", &[&FIRST, &second]), 1, "there is no revision 7 to go back to");
     let second = Stored { description: "Rollback to 1", ..SECOND };
-    assert_eq!(release("rollback.json", &[&FIRST, &second]), 0, "a rollback only warns");
+    assert_eq!(release("rollback-other.json", &[&FIRST, &second]), 1, "it does not hold what revision 1 holds");
+    assert_eq!(release("rollback-alone.json", &[&second]), 0, "without revision 1 nobody can tell");
+    let third = Stored { version: 3, description: "Rollback to 1", is_hook: false, ..SECOND };
+    let output =
+        run(&["release", "-o", "json", history("rollback.json", &[&FIRST, &SECOND, &third]).to_str().unwrap()], b"");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["results"][2]["verdict"], json!("allow"), "a rollback only warns: {report}");
 }
 
 #[test]
@@ -213,5 +219,18 @@ fn release_after_a_failed_rollback_nothing_counts_as_deployed() {
         b"",
     );
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["results"][3]["verdict"], json!("deny"), "{report}");
+}
+
+#[test]
+fn release_a_failed_upgrade_that_a_failed_rollback_superseded_was_never_deployed() {
+    let first = Stored { status: "deployed", ..FIRST };
+    let second = Stored { status: "superseded", description: "Upgrade \"r\" failed: no", ..SECOND };
+    let third = Stored { version: 3, status: "failed", description: "Rollback \"r\" failed: no", ..SECOND };
+    let fourth = Stored { version: 4, ..SECOND };
+    let file = history("superseded-failure.json", &[&first, &second, &third, &fourth]);
+    let output = run(&["release", "-o", "json", file.to_str().unwrap()], b"");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    // Revision 1 is deployed all the time, with the Job as a resource.
     assert_eq!(report["results"][3]["verdict"], json!("deny"), "{report}");
 }

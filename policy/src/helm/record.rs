@@ -65,10 +65,29 @@ impl Record {
         self.version == 1 || (!self.first_deployed.is_empty() && self.first_deployed == self.last_deployed)
     }
 
-    /// A rollback made it. Helm 3 says so in its description alone, which an upgrade can be given in other words only.
-    pub fn is_rollback(&self) -> bool {
-        let target = self.description.strip_prefix("Rollback to ").and_then(|target| target.parse::<u64>().ok());
-        self.rollback_revision > 0 || target.is_some_and(|target| (1..self.version).contains(&target))
+    /// The revision that a rollback went back to, where one made it. Helm 3 says so in its description alone, in which an
+    /// upgrade can say the same: then only what the two hold tells.
+    pub fn rolled_back_to(&self) -> Option<u64> {
+        if self.rollback_revision > 0 {
+            return Some(self.rollback_revision);
+        }
+        let target = self.description.strip_prefix("Rollback to ")?.parse().ok()?;
+        (1..self.version).contains(&target).then_some(target)
+    }
+
+    /// The other has the same resources and hooks.
+    pub fn holds_the_same(&self, other: &Self) -> bool {
+        let manifests = |record: &Self| record.hooks.iter().map(|hook| hook.manifest.clone()).collect::<BTreeSet<_>>();
+        self.manifest.trim() == other.manifest.trim() && manifests(self) == manifests(other)
+    }
+
+    /// It was deployed once, if its status is that of one that was superseded: what fails, or is uninstalled, can be
+    /// superseded as well, and says so.
+    pub fn was_deployed(&self) -> bool {
+        let has_failed =
+            ["Upgrade \"", "Rollback \"", "Release \""].iter().any(|word| self.description.starts_with(word))
+                && self.description.contains("\" failed: ");
+        !has_failed && self.description != "superseded by new release"
     }
 }
 

@@ -149,7 +149,7 @@ fn bombs() -> Vec<Bomb> {
         (
             "a body of 2 MiB",
             job(&json!({"annotations": {"helm.sh/hook": "pre-upgrade"}}), &json!({"a": vec!["x"; MIB / 2]})),
-            330,
+            380,
             16,
             "\"mutated_object\":{",
         ),
@@ -162,13 +162,16 @@ fn bombs() -> Vec<Bomb> {
 fn fuel_and_memory_of_bombs_are_bounded() {
     let Some(wasm) = built("annotated-releases-policy.wasm") else { return };
     let guest = Guest::new(&fs::read(wasm).unwrap(), true);
+    let mut dear = Vec::new();
     for Bomb { name, payload, most_fuel, most_memory, says } in bombs() {
         let cost = guest.cost("validate", &payload);
         let (fuel, memory) = (cost.fuel / MILLION, cost.memory / MIB);
         let answer = String::from_utf8(cost.answer).unwrap();
         let start: String = answer.chars().take(400).collect();
         assert!(answer.contains(says), "{name}: {says} is not in {start}");
-        assert!(fuel <= most_fuel, "{name}: {fuel} million of fuel");
-        assert!(memory <= most_memory, "{name}: {memory} MiB");
+        if fuel > most_fuel || memory > most_memory {
+            dear.push(format!("{name}: {fuel} million of fuel, {memory} MiB"));
+        }
     }
+    assert!(dear.is_empty(), "{}", dear.join("\n"));
 }

@@ -142,14 +142,17 @@ fn hook_before(release: &Release<'_>, key: &Key) -> Option<HookBefore> {
 
 /// Why nothing is left of a hook of the last good revision, if all went well.
 fn why_gone(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<&'static str> {
-    let is_deleted = hook.policies.as_ref().is_some_and(|policies| policies.contains(DeletePolicy::HookSucceeded));
-    if is_deleted {
+    if deletes_itself(hook) {
         Some("With hook-succeeded Helm deletes it when it has succeeded")
     } else if release.has_never_run(hook) {
         Some("No operation so far has run it")
     } else {
         None
     }
+}
+
+fn deletes_itself(hook: &HookDocument<'_>) -> bool {
+    hook.policies.as_ref().is_some_and(|policies| policies.contains(DeletePolicy::HookSucceeded))
 }
 
 fn becomes_hook(release: &Release<'_>, hook: &HookDocument<'_>, before: &str) -> Problem {
@@ -178,8 +181,10 @@ fn becomes_hook(release: &Release<'_>, hook: &HookDocument<'_>, before: &str) ->
 fn harm_of_hook(release: &Release<'_>, hook: &HookDocument<'_>) -> (&'static str, bool) {
     let is_deleted_first = Release::is_deleted_before_creation(hook);
     let is_absent = *release.live(&hook.key) == Live::Absent;
+    // The annotation keeps it from being pruned, and from nothing else.
+    let is_kept = hook.is_kept && !deletes_itself(hook);
     if release.runs_before_resources(hook) {
-        return match (is_deleted_first || is_absent, hook.is_kept) {
+        return match (is_deleted_first || is_absent, is_kept) {
             (true, false) if release.runs_after_resources(hook) => (
                 "Helm would delete the live object, run the hook, delete what the hook created, and run it once more: the \
                  object is another one in the end.",
