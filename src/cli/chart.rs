@@ -58,7 +58,7 @@ pub(super) struct RenderArguments {
     #[arg(long, value_name = "CHART", conflicts_with = "release")]
     against: Option<PathBuf>,
     /// The values of the other chart, where they are not the same; instead of -f and --set
-    #[arg(long, value_name = "FILE", requires = "against")]
+    #[arg(long, value_name = "FILE", value_delimiter = ',', requires = "against")]
     against_values: Vec<PathBuf>,
     /// Judge the upgrade of this release, whose records `kubectl` reads; without values given, with those of the release
     #[arg(long, value_name = "NAME", conflicts_with = "name")]
@@ -72,7 +72,7 @@ pub(super) struct RenderArguments {
     #[arg(short, long, value_name = "NS")]
     pub(super) namespace: Option<String>,
     /// Values, as `helm template` takes them
-    #[arg(short = 'f', long, value_name = "FILE")]
+    #[arg(short = 'f', long, value_name = "FILE", value_delimiter = ',')]
     values: Vec<PathBuf>,
     #[command(flatten)]
     single: SingleValueArguments,

@@ -62,7 +62,8 @@ impl Given {
             };
             let value = value.map(OsString::from).or_else(|| arguments.next().cloned()).unwrap_or_default();
             match flag {
-                Flag::Values => self.files.push(value.into()),
+                // Helm takes a list, too.
+                Flag::Values => self.files.extend(value.to_string_lossy().split(',').map(PathBuf::from)),
                 Flag::Single(flag) => self.single.push((flag, value.to_string_lossy().into_owned())),
             }
         }
@@ -265,11 +266,11 @@ mod tests {
     #[test]
     fn values_are_taken_out_of_further_arguments() {
         let more =
-            ["--validate", "-f", "a", "-fb", "-f=c", "--values=d", "--set", "e=1", "--set-string=f=2", "--set-x=3"];
+            ["--validate", "-f", "a", "-fb", "-f=c", "--values=d,e", "--set", "e=1", "--set-string=f=2", "--set-x=3"];
         let more: Vec<_> = more.map(OsString::from).into();
         let mut given = Given::default();
         assert_eq!(given.take_from(&more), ["--validate", "--set-x=3"]);
-        assert_eq!(given.files, ["a", "b", "c", "d"].map(PathBuf::from));
+        assert_eq!(given.files, ["a", "b", "c", "d", "e"].map(PathBuf::from));
         assert_eq!(given.single, [("--set", "e=1".to_owned()), ("--set-string", "f=2".to_owned())]);
     }
 

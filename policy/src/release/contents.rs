@@ -16,6 +16,7 @@ use crate::settings::Settings;
 use crate::yaml::{self, Head};
 
 /// A hook of the record, as Helm has parsed it.
+#[expect(clippy::struct_excessive_bools, reason = "each says one thing of the document, and no two exclude each other")]
 pub(crate) struct HookDocument<'a> {
     pub(crate) key: Key,
     pub(crate) template: Template<'a>,

@@ -99,7 +99,13 @@ fn change(release: &Release<'_>, job: &ResourceDocument<'_>) -> Option<Problem> 
         let field = Old::Applied.first_difference(new, template(old_job)?).filter(|_| !is_gone)?;
         let before = "the last good revision";
         let may_be_gone = has_ttl(old_job) && !is_seen(release.live(&job.key));
-        return Some(if may_be_gone { warn(job, &field, before) } else { deny(job, &field, before) });
+        return Some(if may_be_gone {
+            warn(job, &field, before, GONE)
+        } else if is_suspended(old_job) {
+            warn(job, &field, before, SUSPENDED)
+        } else {
+            deny(job, &field, before)
+        });
     }
     let live = release.live(&job.key).object()?;
     if !matches!(release.live_identity(&job.key)?, Identity::Resource(owner) if release.is_own(owner)) {
@@ -118,6 +124,10 @@ fn has_ttl(job: &Value) -> bool {
     job.pointer("/spec/ttlSecondsAfterFinished").is_some_and(|ttl| !ttl.is_null())
 }
 
+fn is_suspended(job: &Value) -> bool {
+    job.pointer("/spec/suspend").and_then(Value::as_bool) == Some(true)
+}
+
 /// A cluster has shown it: only an API server gives objects a uid, a render has none.
 fn is_seen(live: &Live) -> bool {
     live.object().is_some_and(|object| object.raw().pointer("/metadata/uid").is_some())
@@ -127,9 +137,13 @@ fn deny(job: &ResourceDocument<'_>, field: &str, before: &str) -> Problem {
     describe(job, field, before, "Helm would update what comes before it, then fail.")
 }
 
-fn warn(job: &ResourceDocument<'_>, field: &str, before: &str) -> Problem {
-    let then = "where the Job is still there, Helm would update what comes before it, then fail; where its TTL \
-                (spec.ttlSecondsAfterFinished) has removed it, Helm makes it anew.";
+const GONE: &str = "where the Job is still there, Helm would update what comes before it, then fail; where its TTL \
+                    (spec.ttlSecondsAfterFinished) has removed it, Helm makes it anew.";
+
+const SUSPENDED: &str = "while it is suspended and has never run, the API server takes another place for its pods \
+                         (nodeSelector, tolerations, affinity), and refuses all else.";
+
+fn warn(job: &ResourceDocument<'_>, field: &str, before: &str, then: &str) -> Problem {
     describe(job, field, before, then).warn_at_most()
 }
 

@@ -79,12 +79,15 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
                 format!("Give one of the two another name; the hook is in {}.", hook.template.place()),
             )
             .about(hook.key.object_ref());
-            if is_gone_in_time(hook) || !hook.is_selected { problem.warn_at_most() } else { problem }
+            let is_in_the_way = release.runs_before_resources(hook) && release.exists_before(&hook.key) == Some(true);
+            let is_harmless = is_gone_in_time(hook) && !is_in_the_way;
+            if is_harmless || !hook.is_selected { problem.warn_at_most() } else { problem }
         })
         .collect()
 }
 
-/// The hook has run and been removed before the manifest is applied: a trick that charts use.
+/// The hook has run and been removed before the manifest is applied: a trick that charts use. It works where nothing of
+/// that name is there before.
 fn is_gone_in_time(hook: &HookDocument<'_>) -> bool {
     let pre = [Event::PreInstall, Event::PreUpgrade, Event::PreRollback];
     let release_events = hook.events.iter().filter(|event| !event.is_test_or_delete());

@@ -11,6 +11,8 @@ declare_rule! {
     /// revision (or the cluster) has as a resource, or the reverse. Every hook with an install, upgrade or rollback
     /// event counts, whether it runs now or not: Helm prunes by name, not by event.
     ///
+    /// A resource that becomes a test or a hook of the deletion is only warned about: Helm deletes it all the same.
+    ///
     /// The setting `releases.scope` says whose flip is denied. A hook document with `helm.sh/resource-policy: keep`
     /// is only warned about, for Helm does not prune it; so is a rollback, a flip that was accepted, and a hook that
     /// becomes a resource where nothing is left of the hook: never run, deleted by hook-succeeded, or seen to be gone.
@@ -72,9 +74,11 @@ declare_rule! {
 
 fn check(release: &Release<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();
-    for hook in release.record.hooks.iter().filter(|hook| hook.is_part_of_the_release() && !hook.is_opted_out) {
+    for hook in release.record.hooks.iter().filter(|hook| !hook.is_opted_out) {
         if let Some(before) = resource_before(release, hook) {
             let problem = becomes_hook(release, hook, &before);
+            // Whoever makes a test of it, or a hook of the deletion, may well want it gone.
+            let problem = if hook.is_part_of_the_release() { problem } else { problem.warn_at_most() };
             problems.extend(release.scoped(&hook.key, hook.is_selected, problem));
         }
     }
