@@ -1,6 +1,7 @@
 //! A chart's rendered text, as `helm template` prints it, and the release record that Helm would store of it.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -20,6 +21,8 @@ pub struct Render {
     pub documents: Vec<Document>,
     /// What is no object; it does not hide the others.
     pub broken: Vec<InputError>,
+    /// The places of the documents by name: a search for each finding would be quadratic.
+    by_name: OnceLock<BTreeMap<String, Vec<usize>>>,
 }
 
 /// One object of a rendered text.
@@ -98,6 +101,18 @@ impl Render {
             line += 1 + piece.matches('\n').count();
         }
         render
+    }
+
+    /// The documents whose object has that name, of any kind.
+    pub fn named(&self, name: &str) -> impl Iterator<Item = &Document> {
+        let by_name = self.by_name.get_or_init(|| {
+            let mut by_name = BTreeMap::<String, Vec<usize>>::new();
+            for (place, document) in self.documents.iter().enumerate() {
+                by_name.entry(document.head.name.clone()).or_default().push(place);
+            }
+            by_name
+        });
+        by_name.get(name).into_iter().flatten().filter_map(|place| self.documents.get(*place))
     }
 
     /// The chart's name, with which every template's path begins.

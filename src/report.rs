@@ -8,6 +8,7 @@ mod policy_report;
 mod results;
 mod sarif;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Write};
 use std::mem;
@@ -74,7 +75,7 @@ pub(crate) struct Summary {
 }
 
 /// Where something is written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub(crate) file: String,
     /// From 1.
@@ -111,7 +112,7 @@ pub(crate) struct ObjectRef {
 }
 
 /// A finding as the policy reports it, and where in a chart it comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Finding {
     /// Empty where something could not be judged.
     pub(crate) rule: String,
@@ -125,7 +126,7 @@ pub(crate) struct Finding {
     pub(crate) template: Option<Place>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Level {
     Deny,
@@ -177,11 +178,8 @@ impl Judged {
         other.verdict = other.verdict.max(self.verdict);
         let mut findings = self.findings;
         findings.extend(mem::take(&mut other.findings));
-        for finding in findings {
-            if !other.findings.contains(&finding) {
-                other.findings.push(finding);
-            }
-        }
+        let mut known = BTreeSet::new();
+        other.findings = findings.into_iter().filter(|finding| known.insert(finding.clone())).collect();
         other
     }
 

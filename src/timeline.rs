@@ -20,6 +20,7 @@ mod side;
 #[cfg(test)]
 mod tests;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::Serialize;
@@ -123,6 +124,9 @@ pub(crate) struct Need {
     pub(crate) late: bool,
 }
 
+/// The findings about each object, with their numbers.
+type Bites<'a> = BTreeMap<&'a ObjectRef, Vec<(usize, &'a Finding)>>;
+
 impl Timeline {
     /// Puts the findings of each side where they bite.
     pub(crate) fn new(
@@ -131,21 +135,23 @@ impl Timeline {
         before: Option<(Side, Vec<Finding>)>,
         after: (Side, Vec<Finding>),
     ) -> Self {
-        let (mut findings, mut notes) = (Vec::new(), Vec::new());
+        let (mut findings, mut notes, mut numbers) = (Vec::new(), Vec::new(), BTreeMap::new());
         let mut marked = |(mut side, found): (Side, Vec<Finding>)| {
-            for finding in found {
+            let mut bites = Bites::new();
+            for finding in &found {
                 if finding.rule.is_empty() {
                     if !notes.contains(&finding.message) {
-                        notes.push(finding.message);
+                        notes.push(finding.message.clone());
                     }
                     continue;
                 }
-                let known = findings.iter().position(|known| *known == finding);
-                side.mark(known.unwrap_or(findings.len()) + 1, &finding);
-                if known.is_none() {
-                    findings.push(finding);
-                }
+                let number = *numbers.entry(finding.clone()).or_insert_with(|| {
+                    findings.push(finding.clone());
+                    findings.len()
+                });
+                bites.entry(&finding.object).or_default().push((number, finding));
             }
+            side.mark(&bites);
             side
         };
         let (before, after) = (before.map(&mut marked), marked(after));
@@ -191,25 +197,32 @@ impl Side {
             .flat_map(|(stage, lane)| lane.entries.iter().map(move |entry| (stage, entry)))
     }
 
-    fn mark(&mut self, number: usize, finding: &Finding) {
+    /// Puts each finding where it bites.
+    fn mark(&mut self, bites: &Bites<'_>) {
         for need in &mut self.needs {
             let starts = [needs(&need.object, &need.field), names(&need.object, &need.field)];
-            let is_meant = || starts.iter().any(|start| finding.message.starts_with(start));
-            need.late |= need.hook == finding.object && is_meant();
+            let is_meant = |finding: &Finding| starts.iter().any(|start| finding.message.starts_with(start));
+            let of_hook = bites.get(&need.hook).into_iter().flatten();
+            need.late |= of_hook.into_iter().any(|(_, finding)| is_meant(finding));
         }
         let is_deleted_after = |stage| matches!(stage, Stage::PreHooksDeleted | Stage::PostHooksDeleted);
-        let takes_logs = finding.rule == "hook-log-retention"
-            && self.entries().any(|(stage, entry)| is_deleted_after(stage) && entry.object == finding.object);
+        let deleted = self.entries().filter(|(stage, _)| is_deleted_after(*stage));
+        let deleted: BTreeSet<_> = deleted.map(|(_, entry)| entry.object.clone()).collect();
         for phase in &mut self.phases {
-            let bites = match phase.stage {
-                Stage::PreHooksDeleted | Stage::PostHooksDeleted => takes_logs,
-                // Only a flip deletes what should stay.
-                Stage::Pruned => finding.rule == "release-identity-flip",
-                Stage::PreHooks | Stage::Resources | Stage::PostHooks => !takes_logs,
-            };
-            let entries = phase.lanes.iter_mut().flat_map(|lane| &mut lane.entries);
-            for entry in entries.filter(|entry| bites && entry.object == finding.object) {
-                entry.findings.push(number);
+            let stage = phase.stage;
+            for entry in phase.lanes.iter_mut().flat_map(|lane| &mut lane.entries) {
+                for (number, finding) in bites.get(&entry.object).into_iter().flatten() {
+                    let takes_logs = finding.rule == "hook-log-retention" && deleted.contains(&entry.object);
+                    let bites_here = match stage {
+                        Stage::PreHooksDeleted | Stage::PostHooksDeleted => takes_logs,
+                        // Only a flip deletes what should stay.
+                        Stage::Pruned => finding.rule == "release-identity-flip",
+                        Stage::PreHooks | Stage::Resources | Stage::PostHooks => !takes_logs,
+                    };
+                    if bites_here {
+                        entry.findings.push(*number);
+                    }
+                }
                 entry.findings.sort_unstable();
             }
         }

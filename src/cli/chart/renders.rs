@@ -118,14 +118,13 @@ impl Renders {
 
     /// The object is in the upgrade too.
     pub(super) fn upgrade_has(&self, object: &ObjectRef) -> bool {
-        self.upgrade.documents.iter().any(|document| is_of(document, object, &self.namespace))
+        self.upgrade.named(&object.name).any(|document| is_of(document, object, &self.namespace))
     }
 
     /// Where in the chart an object's field comes from: the file, if the chart is a folder, else as Helm calls it.
     pub(super) fn template(&self, object: &ObjectRef, path: &str) -> Option<Place> {
         let renders = [Some(&self.upgrade), self.install.as_ref()];
-        let documents = renders.into_iter().flatten().flat_map(|render| &render.documents);
-        let place = origin(documents, (object, path), &self.namespace, &self.templates)?;
+        let place = origin(renders.into_iter().flatten(), (object, path), &self.namespace, &self.templates)?;
         let (_, inside) = place.file.split_once('/')?;
         let on_disk = format!("{}/{inside}", self.source.trim_end_matches('/'));
         Some(if Path::new(&on_disk).is_file() { Place { file: on_disk, ..place } } else { place })
@@ -267,11 +266,12 @@ pub(in crate::cli) fn by_template(
 
 /// The template of an object's field, as Helm calls it, and where it stands there.
 pub(in crate::cli) fn origin<'r>(
-    documents: impl IntoIterator<Item = &'r Document>,
+    renders: impl IntoIterator<Item = &'r Render>,
     (object, path): (&ObjectRef, &str),
     namespace: &str,
     templates: &Templates,
 ) -> Option<Place> {
+    let documents = renders.into_iter().flat_map(|render| render.named(&object.name));
     let document = documents.into_iter().find(|document| is_of(document, object, namespace))?;
     let (_, inside) = document.template.split_once('/')?;
     let line = templates.get(inside).and_then(|source| line_of(source, &object.kind, path));

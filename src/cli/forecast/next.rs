@@ -167,7 +167,7 @@ impl Rendered {
 
     /// Where in the chart an object's field comes from, as Helm calls it.
     pub(super) fn template(&self, object: &ObjectRef, path: &str) -> Option<Place> {
-        origin(&self.render.documents, (object, path), &self.namespace, &self.templates)
+        origin([&self.render], (object, path), &self.namespace, &self.templates)
     }
 }
 

@@ -1,8 +1,10 @@
+use std::collections::BTreeMap;
+
 use crate::finding::{FieldPath, Problem};
 use crate::helm::{self, Event};
 use crate::object::Kind;
 use crate::references::pod_account;
-use crate::release::{HookDocument, Release, ResourceDocument};
+use crate::release::{HookDocument, Key, Release, ResourceDocument};
 use crate::rules::{Level, RuleLevel};
 
 declare_rule! {
@@ -61,20 +63,40 @@ declare_rule! {
 }
 
 fn check(release: &Release<'_>) -> Vec<Problem> {
-    let accounts = release.record.hooks.iter().filter(|hook| {
+    let mut accounts = Vec::new();
+    for hook in &release.record.hooks {
         let is_account = hook.key.judged_kind() == Some(Kind::ServiceAccount);
         let is_recreated = [Event::PreUpgrade, Event::PostUpgrade].iter().any(|event| hook.events.contains(event));
-        is_account && is_recreated && !hook.is_opted_out && Release::is_deleted_before_creation(hook)
-    });
-    accounts.filter_map(|account| Some(describe(account, user_of(release, account)?))).collect()
+        if is_account && is_recreated && !hook.is_opted_out && Release::is_deleted_before_creation(hook) {
+            accounts.push(hook);
+        }
+    }
+    if accounts.is_empty() {
+        return Vec::new();
+    }
+    let users = users(release);
+    let mut problems = Vec::new();
+    for account in accounts {
+        let user = users.get(&account.key).and_then(|place| release.record.resources.get(*place));
+        problems.extend(user.map(|user| describe(account, user)));
+    }
+    problems
 }
 
-fn user_of<'r>(release: &'r Release<'_>, account: &HookDocument<'_>) -> Option<&'r ResourceDocument<'r>> {
-    release.record.resources.iter().find(|resource| {
-        resource.key.namespace == account.key.namespace
-            && resource.mentions(&account.key.name)
-            && resource.read().is_some_and(|object| pod_account(&object) == Some(account.key.name.as_str()))
-    })
+/// The first workload that runs as each account, by its place: one walk, however many accounts there are.
+fn users(release: &Release<'_>) -> BTreeMap<Key, usize> {
+    let mut users = BTreeMap::new();
+    for (place, resource) in release.record.resources.iter().enumerate() {
+        // An escape can spell the word in another way.
+        if !resource.mentions("serviceAccount") && !resource.mentions("\\") {
+            continue;
+        }
+        let Some(object) = resource.read() else { continue };
+        if let Some(account) = pod_account(&object) {
+            users.entry(Key::core("ServiceAccount", &resource.key.namespace, account)).or_insert(place);
+        }
+    }
+    users
 }
 
 fn describe(account: &HookDocument<'_>, user: &ResourceDocument<'_>) -> Problem {
