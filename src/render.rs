@@ -237,8 +237,11 @@ impl Revision<'_> {
         let documents = &self.render.documents;
         let mut hooks: Vec<_> = documents.iter().filter_map(Document::hook).collect();
         // A hook without events: so the policy is told what Helm does not store.
-        let dropped = self.dropped_hooks.into_iter().flatten();
-        hooks.extend(dropped.map(|(template, events)| json!({"path": template, "name": events})));
+        if let Some(dropped) = self.dropped_hooks {
+            hooks.extend(dropped.iter().map(|(template, events)| json!({"path": template, "name": events})));
+            // And that was all.
+            hooks.push(json!({}));
+        }
         let mut manifest = String::new();
         for document in documents.iter().filter(|document| document.identity == Identity::Resource) {
             manifest.extend(["---\n", SOURCE, &document.template, "\n", &document.text, "\n"]);

@@ -57,6 +57,8 @@ pub struct Record {
 pub struct DroppedHook {
     pub template: String,
     pub events: String,
+    /// Helm has said so; else a template only writes it, and may not render it.
+    pub is_told: bool,
 }
 
 impl Record {

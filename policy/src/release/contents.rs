@@ -81,6 +81,11 @@ impl ResourceDocument<'_> {
         self.document.text.contains(word)
     }
 
+    /// It stands in a list, into which Helm does not look.
+    pub(crate) fn is_list_item(&self) -> bool {
+        self.document.item.is_some()
+    }
+
     /// The whole document, read now.
     pub(crate) fn read(&self) -> Option<Value> {
         self.document.object(&yaml::Limits::default())

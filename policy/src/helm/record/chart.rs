@@ -94,7 +94,7 @@ impl HookTemplates {
             return;
         }
         if let Some(events) = dropped_hook(source) {
-            self.dropped.push(DroppedHook { template: name.clone(), events });
+            self.dropped.push(DroppedHook { template: name.clone(), events, is_told: false });
         }
         if [".Release.IsInstall", ".Release.IsUpgrade"].into_iter().any(mentions) {
             self.conditional.insert(name);

@@ -76,16 +76,20 @@ struct Hook {
 
 impl From<Raw> for Record {
     fn from(raw: Raw) -> Self {
-        let (conditional_templates, mut dropped_hooks) = raw.chart.hook_templates();
+        let (conditional_templates, written) = raw.chart.hook_templates();
         let mut hooks = Vec::with_capacity(raw.hooks.0.len());
+        let mut told = None;
         for hook in raw.hooks.0.into_iter().flatten() {
-            // Helm writes no such hook: whoever has rendered the chart says what Helm has dropped.
+            // Helm writes no such hook: whoever has rendered the chart says what Helm has dropped, one without a path
+            // that this is all.
             if hook.events.0.is_empty() && hook.kind.is_empty() {
-                dropped_hooks.push(DroppedHook { template: hook.path, events: hook.name });
+                let told = told.get_or_insert_with(Vec::new);
+                told.push(DroppedHook { template: hook.path, events: hook.name, is_told: true });
             } else {
                 hooks.push(hook.into());
             }
         }
+        let mut dropped_hooks = told.unwrap_or(written);
         dropped_hooks.truncate(MAX_DROPPED);
         Self {
             name: raw.name,

@@ -1,5 +1,5 @@
 use crate::finding::{FieldPath, Problem};
-use crate::helm;
+use crate::helm::{self, record::DroppedHook};
 use crate::release::{Key, Release, Template};
 use crate::rules::{Level, RuleLevel};
 use crate::shown::Shown;
@@ -63,29 +63,32 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
     let Some(baseline) = &release.baseline else { return Vec::new() };
     let mut problems = Vec::new();
     for resource in baseline.resources.iter().filter(|resource| !resource.is_opted_out) {
-        if let Some(events) = dropped_events(release, &resource.key, resource.template) {
+        if let Some(dropped) = dropped(release, &resource.key, resource.template) {
+            // Helm does not look into a list: what stands there as a hook's events it does not drop.
+            if resource.is_list_item() && !dropped.is_told {
+                continue;
+            }
             let harm = "Helm would delete the live object, and create nothing in its place.";
-            let problem = describe(release, (&resource.key, resource.template), events, "a resource", harm);
+            let problem = describe(release, (&resource.key, resource.template), &dropped.events, "a resource", harm);
             problems.extend(release.scoped(&resource.key, resource.is_selected, problem));
         }
     }
     for hook in baseline.hooks.iter().filter(|hook| hook.is_part_of_the_release() && !hook.is_opted_out) {
-        if let Some(events) = dropped_events(release, &hook.key, hook.template) {
+        if let Some(dropped) = dropped(release, &hook.key, hook.template) {
             let harm = "It would not run any more.";
-            let problem = describe(release, (&hook.key, hook.template), events, "a hook", harm);
+            let problem = describe(release, (&hook.key, hook.template), &dropped.events, "a hook", harm);
             problems.extend(release.scoped(&hook.key, hook.is_selected, problem.warn_at_most()));
         }
     }
     problems
 }
 
-/// What its template writes, where the object is missing in this record.
-fn dropped_events<'r>(release: &'r Release<'_>, key: &Key, template: Template<'_>) -> Option<&'r str> {
+/// What its template makes that Helm drops, where the object is missing in this record.
+fn dropped<'r>(release: &'r Release<'_>, key: &Key, template: Template<'_>) -> Option<&'r DroppedHook> {
     if release.record.holds(key) {
         return None;
     }
-    let dropped = release.record.dropped_hooks.iter().find(|dropped| dropped.template == template.0)?;
-    Some(&dropped.events)
+    release.record.dropped_hooks.iter().find(|dropped| dropped.template == template.0)
 }
 
 fn describe(
