@@ -287,7 +287,7 @@ impl<'a> Entry<'a> {
     ) -> Self {
         let selection = selection(&head, as_helm_reads(object, &head), settings);
         head.labels = BTreeMap::new();
-        head.annotations = head.annotations.into_iter().filter(|(key, _)| is_asked_for(key)).collect();
+        head.annotations.retain(|key, _| is_asked_for(key));
         Self { document, is_in_list, template, head, account, selection }
     }
 

@@ -96,12 +96,12 @@ fn nobody_changes_it() -> Option<std::sync::RwLockWriteGuard<'static, ()>> {
     use std::sync::TryLockError;
     use std::time::{Duration, Instant};
 
-    let begin = Instant::now();
+    let started = Instant::now();
     loop {
         match CHANGES.try_write() {
             Ok(unchanged) => return Some(unchanged),
             Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) if begin.elapsed() > Duration::from_secs(1) => return None,
+            Err(TryLockError::WouldBlock) if started.elapsed() > Duration::from_secs(1) => return None,
             Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
         }
     }
@@ -136,7 +136,7 @@ mod tests {
         let folder = Folder::new().unwrap();
         folder.change(|path| {
             fs::write(path.join("begun"), "").unwrap();
-            sleep(Duration::from_secs(60));
+            sleep(Duration::from_mins(1));
         });
     }
 
@@ -153,15 +153,15 @@ mod tests {
                 .env("TMPDIR", temporary.path())
                 .spawn()
                 .unwrap();
-            let begin = Instant::now();
-            while !begun() && begin.elapsed() < Duration::from_secs(20) {
+            let started = Instant::now();
+            while !begun() && started.elapsed() < Duration::from_secs(20) {
                 sleep(Duration::from_millis(10));
             }
             assert!(begun());
             let killed = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
             assert!(killed.success());
             assert_eq!(child.wait().unwrap().signal(), Some(status));
-            assert!(begin.elapsed() < Duration::from_secs(30));
+            assert!(started.elapsed() < Duration::from_secs(30));
             assert_eq!(fs::read_dir(temporary.path()).unwrap().count(), 0, "{signal}");
         }
     }

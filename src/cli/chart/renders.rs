@@ -173,15 +173,11 @@ fn with_capabilities(options: Options) -> Options {
     if options.kube_version.is_some() || !options.api_versions.is_empty() {
         return options;
     }
-    match kubectl::capabilities() {
-        Some(Capabilities { kube_version, api_versions }) => {
-            Options { kube_version: Some(kube_version), api_versions, ..options }
-        }
-        None => {
-            remark("the cluster does not say its version: the chart is rendered for the one that helm assumes");
-            options
-        }
-    }
+    let Some(Capabilities { kube_version, api_versions }) = kubectl::capabilities() else {
+        remark("the cluster does not say its version: the chart is rendered for the one that helm assumes");
+        return options;
+    };
+    Options { kube_version: Some(kube_version), api_versions, ..options }
 }
 
 impl RenderArguments {

@@ -84,7 +84,9 @@ impl From<Raw> for Record {
             // that this is all.
             if hook.events.0.is_empty() && hook.kind.is_empty() {
                 let told = told.get_or_insert_with(Vec::new);
-                told.push(DroppedHook { template: hook.path, events: hook.name, is_told: true });
+                if !hook.path.is_empty() {
+                    told.push(DroppedHook { template: hook.path, events: hook.name, is_told: true });
+                }
             } else {
                 hooks.push(hook.into());
             }
