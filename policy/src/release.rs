@@ -6,10 +6,12 @@ mod lookups;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde_json::Value;
+
 use crate::cluster::Cluster;
 use crate::finding::{ObjectRef, Problem};
+use crate::helm::Event;
 use crate::helm::record::{ApplyMethod, Record};
-use crate::helm::{DeletePolicy, Event};
 use crate::identity::{Identity, Owner, classify};
 use crate::object::{Kind, Object};
 use crate::settings::{Scope, Settings, Strictness};
@@ -285,7 +287,11 @@ impl<'a> Release<'a> {
 
     /// The object is there before this operation begins: `None` where nobody can tell.
     pub(crate) fn exists_before(&self, key: &Key) -> Option<bool> {
-        let in_baseline = self.baseline.as_ref().is_some_and(|baseline| baseline.holds(key));
+        let in_baseline = self.baseline.as_ref().is_some_and(|baseline| {
+            let hook = baseline.hook(key);
+            let is_left = hook.is_some_and(|hook| !self.has_never_run(hook) && !hook.is_deleted_after_success());
+            is_left || baseline.resource(key).is_some()
+        });
         match self.live(key) {
             Live::Found(_) => Some(true),
             Live::Absent => Some(false),
@@ -296,9 +302,14 @@ impl<'a> Release<'a> {
         }
     }
 
-    /// What Helm acts on: with no policy written, before-hook-creation.
-    pub(crate) fn is_deleted_before_creation(hook: &HookDocument<'_>) -> bool {
-        hook.policies.as_ref().is_none_or(|policies| policies.contains(DeletePolicy::BeforeHookCreation))
+    /// The Job that was there has a TTL, which removes it some time after its end, and no cluster shows that it is still
+    /// there. `before` is the Job as the last good revision had it.
+    pub(crate) fn ttl_may_have_removed(&self, key: &Key, before: Option<&Value>) -> bool {
+        let live = self.live(key).object().map(Object::raw);
+        let has_ttl = |job: &Value| job.pointer("/spec/ttlSecondsAfterFinished").is_some_and(|ttl| !ttl.is_null());
+        // Only an API server gives objects a uid: a render has none.
+        let is_seen = live.is_some_and(|live| live.pointer("/metadata/uid").is_some());
+        !is_seen && before.or(live).is_some_and(has_ttl)
     }
 }
 

@@ -34,6 +34,20 @@ pub fn of_hooks(templates: &Templates) -> Templates {
     templates.iter().filter(makes_hooks).map(|(path, source)| (path.clone(), source.clone())).collect()
 }
 
+/// Those of them that call `lookup`: without a cluster it finds nothing, and what they render there may be another thing.
+pub fn that_look_up(templates: &Templates) -> impl Iterator<Item = &str> {
+    let calls =
+        |source: &str| source.split("{{").skip(1).any(|rest| calls_lookup(rest.split("}}").next().unwrap_or(rest)));
+    templates.iter().filter(move |(_, source)| calls(source)).map(|(path, _)| path.as_str())
+}
+
+/// As a word of an action, not of a comment or a longer name.
+fn calls_lookup(action: &str) -> bool {
+    let is_comment = action.trim_start_matches(['-', ' ', '\t', '\n', '\r']).starts_with("/*");
+    let mut words = action.split(|character: char| character.is_whitespace() || character == '(');
+    !is_comment && words.any(|word| word == "lookup")
+}
+
 /// What is another in a copy of a chart.
 #[derive(Debug, Clone, Copy)]
 pub struct Changes<'a> {

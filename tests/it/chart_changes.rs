@@ -103,6 +103,22 @@ fn chart_nothing_is_guessed_where_both_renders_are_known() {
 }
 
 #[test]
+fn chart_says_which_template_asks_a_cluster_that_it_does_not_have() {
+    let on_cluster = "{{- if lookup \"batch/v1\" \"Job\" .Release.Namespace \"m\" }}";
+    let asks = chart(
+        "asks",
+        &job(&format!("  annotations:\n    {on_cluster}\n    helm.sh/hook: pre-upgrade\n    {{{{- end }}}}\n")),
+    );
+    let comment = chart("asks-not", &job("  annotations: {helm.sh/hook: pre-upgrade} # {{/* no lookup */}} lookup\n"));
+    with_each("lookup", |chart| {
+        let output = chart(&[&asks]);
+        assert!(stderr(&output).contains("templates/job.yaml makes hooks and calls `lookup`"), "{}", stderr(&output));
+        assert_eq!(stderr(&output).matches("lookup").count(), 1);
+        assert!(!stderr(&chart(&[&comment])).contains("lookup"));
+    });
+}
+
+#[test]
 fn chart_renders_without_source_lines_leave_no_gap_in_a_sentence() {
     let file = |name: &str, text: &str| temporary(name, text.as_bytes()).to_str().unwrap().to_owned();
     let install = file("no-source-install.yaml", &job(""));

@@ -248,3 +248,41 @@ fn endings_review_says_when_a_cluster_would_not_ask_the_policy() {
         assert_eq!(stderr(&run(&["review", "-q", "--policy", policy], stream.as_bytes())), "");
     }
 }
+
+/// Renders of `count` hooks, each with an account and a Service: plain on install, and the other way round.
+fn renders(count: usize) -> [String; 2] {
+    ["pre-install", "post-install,pre-upgrade"].map(|events| {
+        let object = |number: usize| {
+            let hook = format!("annotations: {{helm.sh/hook: \"{events}\"}}");
+            format!(
+                "---\napiVersion: batch/v1\nkind: Job\nmetadata: {{name: m-{number}, labels: {{app: migrate}}, {hook}}}\n\
+                 spec:\n  template: {{spec: {{serviceAccountName: m-{number}, containers: [{{name: a, image: b}}]}}}}\n\
+                 ---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {{name: m-{number}, {hook}}}\n\
+                 ---\napiVersion: v1\nkind: Service\nmetadata: {{name: db-{number}}}\nspec: {{clusterIP: None}}\n"
+            )
+        };
+        path(&format!("many-{count}-{}.yaml", events.len()), &(0..count).map(object).collect::<String>())
+    })
+}
+
+/// Processor seconds of the program alone, as the shell counts them: other work on the machine does not matter.
+fn seconds(verb: &str, count: usize) -> f64 {
+    let [install, upgrade] = renders(count);
+    let program = env!("CARGO_BIN_EXE_stable-hooks");
+    let script = format!("'{program}' {verb} --install '{install}' --upgrade '{upgrade}' -o json >/dev/null; times");
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    let times = stdout(&output);
+    let of_children =
+        times.lines().nth(1).and_then(|line| line.split_whitespace().next()).unwrap_or_default().to_owned();
+    let (minutes, seconds) = of_children.trim_end_matches('s').split_once('m').unwrap();
+    minutes.parse::<f64>().unwrap() * 60.0 + seconds.parse::<f64>().unwrap()
+}
+
+/// Four times the hooks, at most nine times the work; a search for each would be sixteen times.
+#[test]
+fn endings_many_hooks_take_time_in_proportion() {
+    for verb in ["chart", "timeline"] {
+        let (few, many) = (seconds(verb, 400), seconds(verb, 1600));
+        assert!(many < few * 9.0, "{verb}: {few:.2} s for 400 hooks, {many:.2} s for 1,600");
+    }
+}

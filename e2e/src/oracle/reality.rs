@@ -262,13 +262,12 @@ impl Reality {
     #[must_use]
     pub fn blames(&self, pair: &Pair, (kind, name): (Kind, &str)) -> bool {
         let error = self.last().error();
-        let resource = match kind {
-            Kind::Job => ["jobs.batch \"", "Job \"", "Kind=Job"],
-            Kind::ServiceAccount => ["serviceaccounts \"", "ServiceAccount \"", "Kind=ServiceAccount"],
+        let (spellings, go_kind): (&[&str], _) = match kind {
+            Kind::Job => (&["jobs.batch", "Job", "Job.batch"], "Kind=Job"),
+            Kind::ServiceAccount => (&["serviceaccounts", "ServiceAccount"], "Kind=ServiceAccount"),
         };
-        let is_named = error.contains(&format!("{}{name}\"", resource[0]))
-            || error.contains(&format!("{}{name}\"", resource[1]))
-            || (error.contains(resource[2]) && error.contains(&format!("/{name} ")));
+        let is_named = spellings.iter().any(|spelling| error.contains(&format!("{spelling} \"{name}\"")))
+            || (error.contains(go_kind) && error.contains(&format!("/{name} ")));
         let objects = pair.charts.get(pair.last().chart).map(|chart| &chart.objects);
         let file =
             objects.and_then(|objects| objects.iter().position(|object| object.kind == kind && object.name == name));

@@ -8,7 +8,7 @@ use super::{Key, Template};
 use crate::helm::manifest::{self, Document, Wanted};
 use crate::helm::order::hook_order;
 use crate::helm::record::{DroppedHook, Record, RecordHook};
-use crate::helm::{self, DeletePolicies, Event, Events};
+use crate::helm::{self, DeletePolicies, DeletePolicy, Event, Events};
 use crate::object::Kind;
 use crate::references::{RefKind, possible_services, references};
 use crate::selector::{MIGRATION_LABEL, is_labelled};
@@ -63,6 +63,15 @@ impl HookDocument<'_> {
     /// It installs, upgrades or rolls back: Helm may flip it. Tests and deletions are no part of a release's life.
     pub(crate) fn is_part_of_the_release(&self) -> bool {
         self.events.iter().any(|event| !event.is_test_or_delete())
+    }
+
+    /// What Helm acts on: with no policy written, before-hook-creation.
+    pub(crate) fn is_deleted_before_creation(&self) -> bool {
+        self.policies.as_ref().is_none_or(|policies| policies.contains(DeletePolicy::BeforeHookCreation))
+    }
+
+    pub(crate) fn is_deleted_after_success(&self) -> bool {
+        self.policies.as_ref().is_some_and(|policies| policies.contains(DeletePolicy::HookSucceeded))
     }
 
     /// The events as an annotation spells them.

@@ -10,7 +10,7 @@ use std::thread;
 use super::{RenderArguments, SingleValueArguments, Upgraded};
 use crate::cli::run::Run;
 use crate::cli::{Failure, read, remark};
-use crate::helm::chart::{Changes, Templates, copy, of_hooks};
+use crate::helm::chart::{Changes, Templates, copy, of_hooks, that_look_up};
 use crate::helm::folder::Folder;
 use crate::helm::line::line_of;
 use crate::helm::said::{dropped_hooks, lines_besides};
@@ -102,6 +102,14 @@ impl Renders {
         let install = install.map(|install| checked(&format!("the install of {}", old.display()), install.render, run));
         let upgrade = checked(&format!("the upgrade of {source}"), upgrade.render, run);
         let hook_templates = of_hooks(&templates);
+        if !asks_the_cluster(&install_values.more) {
+            for path in that_look_up(&hook_templates) {
+                remark(&format!(
+                    "{source}, {path} makes hooks and calls `lookup`, which finds nothing without a cluster: what it \
+                     renders on one is not judged. `-- --dry-run=server` gives it the cluster that kubectl reaches"
+                ));
+            }
+        }
         let dropped = dropped_hooks(&said_of_upgrade);
         let namespace = sides.upgrade.namespace;
         Ok(Self { source, namespace, install, upgrade, hook_templates, templates, dropped })
@@ -196,6 +204,11 @@ impl RenderArguments {
         let more = given.take_from(&self.more);
         (given, more)
     }
+}
+
+/// `helm template` is told to ask the cluster for what `lookup` wants.
+fn asks_the_cluster(more: &[OsString]) -> bool {
+    more.iter().any(|argument| argument == "--dry-run=server")
 }
 
 /// What Helm made of a chart.

@@ -73,7 +73,7 @@ declare_rule! {
 }
 
 fn check(release: &Release<'_>) -> Vec<Problem> {
-    let hooks = release.hooks_now().filter(|hook| !hook.is_opted_out && Release::is_deleted_before_creation(hook));
+    let hooks = release.hooks_now().filter(|hook| !hook.is_opted_out && hook.is_deleted_before_creation());
     let taken = hooks.filter_map(|hook| match release.live_identity(&hook.key)? {
         Identity::Resource(owner) if release.is_foreign(owner) => Some((hook, owner)),
         _ => None,

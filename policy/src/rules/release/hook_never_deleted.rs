@@ -10,8 +10,8 @@ declare_rule! {
     /// ## What it does
     ///
     /// Denies a record with a hook whose explicit delete policy leaves it where it is, when the hook is already
-    /// there: in the last revision or live. It warns on an install, and for hook-succeeded alone, which leaves the
-    /// hook only after a failure. hook-succeeded and hook-failed together always delete it. A hook with `generateName`
+    /// there: in the last revision or live. It warns on an install, for a Job whose TTL may have removed it by then, and for
+    /// hook-succeeded alone, which leaves the hook only after a failure. hook-succeeded and hook-failed together always delete it. A hook with `generateName`
     /// and no name gets a new one each time, and is left alone: with before-hook-creation Helm would fail.
     ///
     /// ## Why is this bad?
@@ -108,15 +108,36 @@ fn find(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<Problem> {
     let was_there = before.is_some_and(|before| !release.has_never_run(before));
     // What somebody has removed by hand since is not in the way this time.
     let is_gone = *release.live(&hook.key) == Live::Absent;
-    let is_certain = is_live || (was_there && !is_gone && !succeeded);
-    let problem = describe(release, hook, *policies, is_live);
+    let is_there = is_live || (was_there && !is_gone && !succeeded);
+    let may_be_gone = release.ttl_may_have_removed(&hook.key, before.unwrap_or(hook).object.as_ref());
+    let is_certain = is_there && !may_be_gone;
+    let stay = match (is_live, may_be_gone) {
+        (_, true) => Stay::UntilItsTtl,
+        (true, false) => Stay::SeenToLive,
+        (false, false) => Stay::Expected,
+    };
+    let problem = describe(release, hook, *policies, stay);
     Some(if is_certain && hook.is_selected { problem } else { problem.warn_at_most() })
 }
 
-fn describe(release: &Release<'_>, hook: &HookDocument<'_>, policies: DeletePolicies, is_live: bool) -> Problem {
+/// What is known of the object of the last run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stay {
+    SeenToLive,
+    Expected,
+    UntilItsTtl,
+}
+
+fn describe(release: &Release<'_>, hook: &HookDocument<'_>, policies: DeletePolicies, stay: Stay) -> Problem {
     let written =
         if policies.iter().next().is_some() { policies.to_string() } else { "nothing that Helm knows".to_owned() };
-    let when = if is_live { "The object of its last run is still there" } else { "Its object stays after a run" };
+    let when = match stay {
+        Stay::SeenToLive => "The object of its last run is still there:",
+        Stay::Expected => "Its object stays after a run:",
+        Stay::UntilItsTtl => {
+            "Its object stays after a run until its TTL (spec.ttlSecondsAfterFinished) has removed it; before that"
+        }
+    };
     let harm = match release.apply_method {
         ApplyMethod::ServerSide => "the next run finds it, reports success and does not run",
         ApplyMethod::ClientSide => "the next run fails with \"already exists\"",
@@ -124,14 +145,14 @@ fn describe(release: &Release<'_>, hook: &HookDocument<'_>, policies: DeletePoli
     Problem::new(
         FieldPath::annotation(helm::HOOK_DELETE_POLICY),
         format!(
-            "has the delete policy \"{written}\" ({}), which does not remove it before its next run. {when}: {harm}.",
+            "has the delete policy \"{written}\" ({}), which does not remove it before its next run. {when} {harm}.",
             hook.template
         ),
         format!(
             "In {}, write {}: \"before-hook-creation\".{}",
             hook.template.place(),
             helm::HOOK_DELETE_POLICY,
-            if is_live { clean_up(hook) } else { String::new() }
+            if stay == Stay::SeenToLive { clean_up(hook) } else { String::new() }
         ),
     )
     .about(hook.key.object_ref())

@@ -1,5 +1,5 @@
 use crate::finding::{FieldPath, Problem, needs};
-use crate::helm::{self, DeletePolicy};
+use crate::helm::{self, Events};
 use crate::references::references;
 use crate::release::{HookDocument, Key, Release};
 use crate::rules::{Level, RuleLevel};
@@ -7,8 +7,8 @@ use crate::rules::{Level, RuleLevel};
 declare_rule! {
     /// ## What it does
     ///
-    /// Denies a record with a hook that needs an object which is itself a hook of the same event, but runs later,
-    /// and does not exist yet; or a hook of the event before, which Helm deletes when it has succeeded.
+    /// Denies a record with a hook that needs an object which is itself a hook, but runs later, at the same event or at the
+    /// next one, and does not exist yet; or a hook of the event before, which Helm deletes when it has succeeded.
     ///
     /// ## Why is this bad?
     ///
@@ -83,7 +83,12 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
             let exists = release.exists_before(&key);
             // Where nobody can tell whether it is there from the last run, nothing is denied.
             let (problem, is_certain) = if exists != Some(true) && runs_first(release, hook, needed) {
-                (runs_later(hook, needed, &reference.field), exists == Some(false))
+                let problem = if release.runs_before_resources(needed) == release.runs_before_resources(hook) {
+                    runs_later(hook, needed, &reference.field)
+                } else {
+                    runs_at_the_later_event(release, hook, needed, &reference.field)
+                };
+                (problem, exists == Some(false))
             } else if is_deleted_between(release, hook, needed) {
                 (is_deleted(release, hook, needed, &reference.field), true)
             } else {
@@ -107,7 +112,7 @@ fn runs_first(release: &Release<'_>, hook: &HookDocument<'_>, needed: &HookDocum
 /// Helm has made it at the event before, and deleted it when that was over; nothing makes it again in time.
 fn is_deleted_between(release: &Release<'_>, hook: &HookDocument<'_>, needed: &HookDocument<'_>) -> bool {
     let is_made_again = release.runs_after_resources(needed) && release.record.runs_before(&needed.key, &hook.key);
-    let is_removed = needed.policies.as_ref().is_some_and(|policies| policies.contains(DeletePolicy::HookSucceeded));
+    let is_removed = needed.is_deleted_after_success();
     release.runs_after_resources(hook) && release.runs_before_resources(needed) && is_removed && !is_made_again
 }
 
@@ -129,6 +134,34 @@ fn is_deleted(release: &Release<'_>, hook: &HookDocument<'_>, needed: &HookDocum
             needed.template.place(),
             helm::HOOK_DELETE_POLICY,
             needed.key
+        ),
+    )
+    .about(hook.key.object_ref())
+}
+
+fn runs_at_the_later_event(
+    release: &Release<'_>,
+    hook: &HookDocument<'_>,
+    later: &HookDocument<'_>,
+    field: &str,
+) -> Problem {
+    let (pre, post) = (release.operation.pre().as_str(), release.operation.post().as_str());
+    let events = Events::of(later.events.iter().chain(&hook.events).copied());
+    let events = events.map(|events| events.to_string()).unwrap_or_default();
+    Problem::new(
+        FieldPath::annotation(helm::HOOK),
+        format!(
+            "{}, a hook that runs after it: at {post}, and this one at {pre}. It would wait until the timeout ({}).",
+            needs(&later.key, field),
+            hook.template.and(later.template)
+        ),
+        format!(
+            "In {}, write {}: \"{events}\" and {}: \"{}\" for {}.",
+            later.template.place(),
+            helm::HOOK,
+            helm::HOOK_WEIGHT,
+            hook.weight.saturating_sub(10),
+            later.key
         ),
     )
     .about(hook.key.object_ref())

@@ -98,7 +98,7 @@ fn change(release: &Release<'_>, job: &ResourceDocument<'_>) -> Option<Problem> 
         let is_gone = *release.live(&job.key) == Live::Absent;
         let field = Old::Applied.first_difference(new, template(old_job)?).filter(|_| !is_gone)?;
         let before = "the last good revision";
-        let may_be_gone = has_ttl(old_job) && !is_seen(release.live(&job.key));
+        let may_be_gone = release.ttl_may_have_removed(&job.key, Some(old_job));
         return Some(if may_be_gone {
             warn(job, &field, before, GONE)
         } else if is_suspended(old_job) {
@@ -119,18 +119,8 @@ fn template(job: &Value) -> Option<&Value> {
     job.get("spec")?.get("template")
 }
 
-/// The cluster deletes it some time after it has ended.
-fn has_ttl(job: &Value) -> bool {
-    job.pointer("/spec/ttlSecondsAfterFinished").is_some_and(|ttl| !ttl.is_null())
-}
-
 fn is_suspended(job: &Value) -> bool {
     job.pointer("/spec/suspend").and_then(Value::as_bool) == Some(true)
-}
-
-/// A cluster has shown it: only an API server gives objects a uid, a render has none.
-fn is_seen(live: &Live) -> bool {
-    live.object().is_some_and(|object| object.raw().pointer("/metadata/uid").is_some())
 }
 
 fn deny(job: &ResourceDocument<'_>, field: &str, before: &str) -> Problem {

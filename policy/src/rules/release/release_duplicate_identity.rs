@@ -1,5 +1,5 @@
 use crate::finding::{FieldPath, Problem};
-use crate::helm::{self, DeletePolicy, Event};
+use crate::helm::{self, Event};
 use crate::release::{HookDocument, Release};
 use crate::rules::{Level, RuleLevel};
 
@@ -91,6 +91,5 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
 fn is_gone_in_time(hook: &HookDocument<'_>) -> bool {
     let pre = [Event::PreInstall, Event::PreUpgrade, Event::PreRollback];
     let release_events = hook.events.iter().filter(|event| !event.is_test_or_delete());
-    let is_removed = hook.policies.as_ref().is_some_and(|policies| policies.contains(DeletePolicy::HookSucceeded));
-    is_removed && release_events.into_iter().all(|event| pre.contains(event))
+    hook.is_deleted_after_success() && release_events.into_iter().all(|event| pre.contains(event))
 }

@@ -1,5 +1,5 @@
 use crate::finding::{FieldPath, Problem};
-use crate::helm::{self, DeletePolicy};
+use crate::helm;
 use crate::identity::Identity;
 use crate::release::{HookDocument, Key, Live, Release, ResourceDocument};
 use crate::rules::{Level, RuleLevel};
@@ -15,7 +15,8 @@ declare_rule! {
     ///
     /// The setting `releases.scope` says whose flip is denied. A hook document with `helm.sh/resource-policy: keep`
     /// is only warned about, for Helm does not prune it; so is a rollback, a flip that was accepted, and a hook that
-    /// becomes a resource where nothing is left of the hook: never run, deleted by hook-succeeded, or seen to be gone.
+    /// becomes a resource where nothing may be left of the hook: never run, deleted by hook-succeeded or its TTL, or seen
+    /// to be gone.
     ///
     /// To accept a flip once: `helm upgrade … --labels stable-hooks/accept-flip=REVISION`, with the number of the
     /// revision that is being created; or the setting `releases.accept`.
@@ -122,15 +123,11 @@ struct HookBefore {
 }
 
 fn hook_before(release: &Release<'_>, key: &Key) -> Option<HookBefore> {
-    let is_gone = *release.live(key) == Live::Absent;
     if let Some(baseline) = &release.baseline {
         let was_hook = baseline.hook(key).filter(|hook| hook.is_part_of_the_release());
         if let Some(hook) = was_hook.filter(|_| baseline.resource(key).is_none()) {
             let text = format!("a hook of the last good revision ({})", hook.events_text());
-            let gone = if is_gone { Some("Nothing of that name lives now") } else { why_gone(release, hook) };
-            // What is seen to live is there.
-            let gone = gone.filter(|_| release.live(key).object().is_none());
-            return Some(HookBefore { text, gone });
+            return Some(HookBefore { text, gone: why_gone(release, hook) });
         }
         if baseline.resource(key).is_some() {
             return None;
@@ -146,17 +143,17 @@ fn hook_before(release: &Release<'_>, key: &Key) -> Option<HookBefore> {
 
 /// Why nothing is left of a hook of the last good revision, if all went well.
 fn why_gone(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<&'static str> {
-    if deletes_itself(hook) {
-        Some("With hook-succeeded Helm deletes it when it has succeeded")
-    } else if release.has_never_run(hook) {
-        Some("No operation so far has run it")
-    } else {
-        None
+    match release.live(&hook.key) {
+        Live::Absent => Some("Nothing of that name lives now"),
+        Live::Unknown if hook.is_deleted_after_success() => {
+            Some("With hook-succeeded Helm deletes it when it has succeeded")
+        }
+        Live::Unknown if release.has_never_run(hook) => Some("No operation so far has run it"),
+        Live::Unknown | Live::Found(_) if release.ttl_may_have_removed(&hook.key, hook.object.as_ref()) => {
+            Some("Its TTL (spec.ttlSecondsAfterFinished) removes it some time after its end")
+        }
+        Live::Unknown | Live::Found(_) => None,
     }
-}
-
-fn deletes_itself(hook: &HookDocument<'_>) -> bool {
-    hook.policies.as_ref().is_some_and(|policies| policies.contains(DeletePolicy::HookSucceeded))
 }
 
 fn becomes_hook(release: &Release<'_>, hook: &HookDocument<'_>, before: &str) -> Problem {
@@ -183,10 +180,10 @@ fn becomes_hook(release: &Release<'_>, hook: &HookDocument<'_>, before: &str) ->
 
 /// What Helm does to a resource that becomes this hook, and whether the object is there in the end, as a hook or not.
 fn harm_of_hook(release: &Release<'_>, hook: &HookDocument<'_>) -> (&'static str, bool) {
-    let is_deleted_first = Release::is_deleted_before_creation(hook);
+    let is_deleted_first = hook.is_deleted_before_creation();
     let is_absent = *release.live(&hook.key) == Live::Absent;
     // The annotation keeps it from being pruned, and from nothing else.
-    let is_kept = hook.is_kept && !deletes_itself(hook);
+    let is_kept = hook.is_kept && !hook.is_deleted_after_success();
     if release.runs_before_resources(hook) {
         return match (is_deleted_first || is_absent, is_kept) {
             (true, false) if release.runs_after_resources(hook) => (

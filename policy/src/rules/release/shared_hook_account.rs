@@ -67,7 +67,7 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
     for hook in &release.record.hooks {
         let is_account = hook.key.judged_kind() == Some(Kind::ServiceAccount);
         let is_recreated = [Event::PreUpgrade, Event::PostUpgrade].iter().any(|event| hook.events.contains(event));
-        if is_account && is_recreated && !hook.is_opted_out && Release::is_deleted_before_creation(hook) {
+        if is_account && is_recreated && !hook.is_opted_out && hook.is_deleted_before_creation() {
             accounts.push(hook);
         }
     }
