@@ -24,6 +24,9 @@ pub fn limit(trial: &Trial, disagreement: &Disagreement) -> Option<&'static str>
         {
             Some("a record does not hold what Helm dropped, its values, or the templates of its subcharts")
         }
+        Wrong::Missed if tool == Tool::Live && has_failed_before => {
+            Some("live objects are hooks already where the upgrade before has failed in the middle of their flip")
+        }
         Wrong::Missed if tool == Tool::Live && pair.last().operation == Operation::Rollback => {
             Some("live objects do not say that the revision before a rollback has a resource of theirs as a hook")
         }

@@ -90,9 +90,9 @@ impl ResourceDocument<'_> {
         self.document.text.contains(word)
     }
 
-    /// It stands in a list, into which Helm does not look.
-    pub(crate) fn is_list_item(&self) -> bool {
-        self.document.item.is_some()
+    /// It stands in a list, into which Helm does not look: its own events say nothing to Helm.
+    pub(crate) fn has_events_in_vain(&self) -> bool {
+        self.document.item.is_some() && self.document.head.annotations.contains_key(helm::HOOK)
     }
 
     /// The whole document, read now.

@@ -64,8 +64,8 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();
     for resource in baseline.resources.iter().filter(|resource| !resource.is_opted_out) {
         if let Some(dropped) = dropped(release, &resource.key, resource.template) {
-            // Helm does not look into a list: what stands there as a hook's events it does not drop.
-            if resource.is_list_item() && !dropped.is_told {
+            // The events that the template writes are those of an item of a list.
+            if resource.has_events_in_vain() && !dropped.is_told {
                 continue;
             }
             let harm = "Helm would delete the live object, and create nothing in its place.";
