@@ -3,7 +3,7 @@
 .PHONY: help setup try test test-wasm schemas shells lint deny docs artifacthub reproducible e2e oracle e2e-argocd e2e-kwctl e2e-kyverno bench fuzz fuzz-smoke mutants ci
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stable-hooks
-SOURCES := Cargo.toml Cargo.lock policy/Cargo.toml policy/wasm-cargo $(shell find policy/src -name '*.rs')
+SOURCES := Cargo.toml Cargo.lock crates/helm/Cargo.toml policy/Cargo.toml policy/wasm-cargo $(shell find crates/helm/src policy/src -name '*.rs')
 BINDGEN := $(shell sed -n '/^name = "wasm-bindgen"$$/{n;s/.*"\(.*\)"/\1/p}' Cargo.lock)
 RUNNER := $(CACHE)/wasm-bindgen-$(BINDGEN)/bin/wasm-bindgen-test-runner
 SCHEMAS := $(CACHE)/schemas-2
@@ -44,7 +44,7 @@ test: annotated-policy.wasm annotated-releases-policy.wasm test-wasm schemas she
 test-wasm: ## the core's tests as wasm in Node
 ifneq ($(shell command -v node),)
 test-wasm: setup $(RUNNER)
-	NODE_PATH=$(CURDIR)/tests/node CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER=$(RUNNER) policy/wasm-cargo test -p stable-hooks-policy --lib
+	NODE_PATH=$(CURDIR)/tests/node CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER=$(RUNNER) policy/wasm-cargo test -p stable-hooks-helm -p stable-hooks-policy --lib
 else ifeq ($(CI),)
 	@echo "SKIPPED: test-wasm needs Node, which is not on the PATH" >&2
 else
@@ -158,8 +158,8 @@ target/bench/names.wasm: policy.wasm
 mutants: export CARGO_TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))/mutants
 # What the core's own tests let live (2) or run on for ever (3) meets the cases, which take longer to build.
 mutants: | $(MUTANTS) ## break the core line by line and list what no test notices; ONLY='regex' for some of it
-	$(MUTANTS) mutants -p stable-hooks-policy $(if $(ONLY),-F '$(ONLY)') -C=--lib || case $$? in 2|3) ;; *) false ;; esac
-	$(MUTANTS) mutants -p stable-hooks-policy $(if $(ONLY),-F '$(ONLY)') --iterate --test-package stable-hooks \
+	$(MUTANTS) mutants -p stable-hooks-helm -p stable-hooks-policy $(if $(ONLY),-F '$(ONLY)') -C=--lib || case $$? in 2|3) ;; *) false ;; esac
+	$(MUTANTS) mutants -p stable-hooks-helm -p stable-hooks-policy $(if $(ONLY),-F '$(ONLY)') --iterate --test-package stable-hooks \
 		--baseline skip --timeout 120 -C=--test=it -- -- cases:: rules:: corpus:: releases:: release_records::
 
 $(MUTANTS):

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 
 use serde_json::{Map, Value, json};
 use stable_hooks_policy::Operation;
-use stable_hooks_policy::helm::record::{DecodeError, Limits, Record, decode_config_map, decode_secret};
+use helm::record::{DecodeError, Limits, Record, decode_config_map, decode_secret};
 use thiserror::Error;
 
 use crate::input::{Content, request_of};

@@ -6,10 +6,10 @@ use std::sync::OnceLock;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
-use stable_hooks_policy::helm::manifest::{self, Limits, SOURCE};
-use stable_hooks_policy::helm::{self, DeletePolicies, DeletePolicy, Event, Events};
+use helm::manifest::{self, Limits, SOURCE};
+use helm::{DeletePolicies, DeletePolicy, Event, Events};
 use stable_hooks_policy::object::Kind;
-use stable_hooks_policy::yaml::{self, Head};
+use helm::yaml::{self, Head};
 
 use crate::input::{InputError, Reason};
 

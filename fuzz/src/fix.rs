@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 use stable_hooks::fix::{Fixed, Options};
 use stable_hooks_policy::Settings;
-use stable_hooks_policy::helm::{DeletePolicies, DeletePolicy, Events, HOOK, HOOK_DELETE_POLICY, HOOK_WEIGHT, weight};
-use stable_hooks_policy::yaml::{Head, Limits, parse};
+use helm::{DeletePolicies, DeletePolicy, Events, HOOK, HOOK_DELETE_POLICY, HOOK_WEIGHT, weight};
+use helm::yaml::{Head, Limits, parse};
 
 use crate::canary::{CANARY, assert_silent, sings};
 use crate::cost::{Most, bounded};

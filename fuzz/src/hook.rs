@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use stable_hooks_policy::helm::{DeletePolicies, DeletePolicy, Event, Events, NotAHook, spelled, weight};
+use helm::{DeletePolicies, DeletePolicy, Event, Events, NotAHook, spelled, weight};
 
 /// The words that Helm's source lists, each with what it stands for (`pkg/release/v1/util/manifest_sorter.go`).
 const EVENTS: [(&str, &str); 10] = [

@@ -9,7 +9,7 @@ use flate2::write::GzEncoder;
 use flate2::{Compression, Crc};
 use serde_json::{Value, json};
 use stable_hooks_policy::cluster::{Cluster, Lookup, Query};
-use stable_hooks_policy::helm::record::{Limits, Record, decode_config_map, decode_secret};
+use helm::record::{Limits, Record, decode_config_map, decode_secret};
 use stable_hooks_policy::wire::validate;
 
 use crate::answer::Answer;

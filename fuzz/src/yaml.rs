@@ -8,7 +8,7 @@ mod libyaml;
 mod scalar;
 
 use serde_json::Value;
-use stable_hooks_policy::yaml::{Head, Limits, head, kind, parse};
+use helm::yaml::{Head, Limits, head, kind, parse};
 
 use crate::canary::{CANARY, assert_silent, sings};
 use crate::cost::{Most, bounded};

@@ -1,7 +1,6 @@
 //! Argo CD's grammar of hooks, and what Helm's annotations mean in it
 //! (gitops-engine `pkg/sync/hook`, `pkg/sync/syncwaves`; Argo CD `controller/hook.go`).
 
-use crate::helm;
 
 pub const HOOK: &str = "argocd.argoproj.io/hook";
 pub const HOOK_DELETE_POLICY: &str = "argocd.argoproj.io/hook-delete-policy";
@@ -61,7 +60,7 @@ pub fn delete_policy(policy: helm::DeletePolicy) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::{HOOK_TYPES, delete_policy, hook_type, hook_types, hook_types_of, is_delete_type};
-    use crate::helm::{DeletePolicy, Event, Events};
+    use helm::{DeletePolicy, Event, Events};
     use crate::testing::test;
 
     #[test]

@@ -1,7 +1,7 @@
 //! What an object is for the tools that deploy it: a release resource or a hook.
 
 use crate::argocd;
-use crate::helm::{self, DeletePolicies, Events, NotAHook};
+use helm::{DeletePolicies, Events, NotAHook};
 use crate::object::Object;
 use crate::shown::Shown;
 
@@ -152,7 +152,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{Hook, Identity, Owner, classify, flip};
-    use crate::helm::NotAHook;
+    use helm::NotAHook;
     use crate::object::{Kind, Object};
     use crate::testing::test;
 

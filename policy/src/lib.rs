@@ -30,7 +30,6 @@ pub mod evaluate;
 pub mod finding;
 #[cfg(all(target_arch = "wasm32", not(test)))]
 mod guest;
-pub mod helm;
 pub mod identity;
 mod normalize;
 pub mod object;
@@ -47,7 +46,6 @@ pub mod shown;
 mod testing;
 pub mod verdict;
 pub mod wire;
-pub mod yaml;
 
 pub use evaluate::evaluate;
 pub use release::Operation;

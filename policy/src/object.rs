@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::selector::MIGRATION_LABEL;
 use crate::shown::Shown;
-use crate::{argocd, helm};
+use crate::argocd;
 
 /// The kinds that the policy judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,7 +1,7 @@
 //! Judges a release at the one moment when nothing of it has been touched: when Helm writes its record.
 
 use crate::cluster::{Cluster, Lookup, Query};
-use crate::helm::record::{self, DecodeError, Record};
+use helm::record::{self, DecodeError, Record};
 use crate::release::{ACCEPT_LABEL, Operation, Release, Stored};
 use crate::request::{Storage, StoredRelease};
 use crate::rules::check_release;

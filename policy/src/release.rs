@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::cluster::Cluster;
 use crate::finding::{ObjectRef, Problem};
-use crate::helm::Event;
-use crate::helm::record::{ApplyMethod, Record};
+use helm::Event;
+use helm::record::{ApplyMethod, Record};
 use crate::identity::{Identity, Owner, classify};
 use crate::object::{Kind, Object};
 use crate::settings::{Scope, Settings, Strictness};

@@ -3,7 +3,6 @@
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use crate::helm;
 use crate::object::{HOOK_ANNOTATIONS, Kind, Object};
 
 /// Why something is no AdmissionRequest. The texts are fixed: a request can hold Secrets.

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::argocd;
 use crate::finding::{Effect, Finding, ObjectRef, Problem};
-use crate::helm::{self, DeletePolicies, DeletePolicy};
+use helm::{DeletePolicies, DeletePolicy};
 use crate::identity::{HelmHook, Hook, Identity, classify};
 use crate::object::Object;
 use crate::release::Release;

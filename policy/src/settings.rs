@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::Value;
 
-use crate::helm::{DeletePolicies, DeletePolicy, spelled};
+use helm::{DeletePolicies, DeletePolicy, spelled};
 use crate::rules::{RuleId, RuleLevel};
 use crate::selector::MIGRATION_LABEL;
 use reader::{Node, Reader};

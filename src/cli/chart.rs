@@ -10,7 +10,7 @@ use std::thread;
 use clap::Args;
 use serde_json::{Value, json};
 use stable_hooks_policy::RuleId;
-use stable_hooks_policy::helm::HOOK;
+use helm::HOOK;
 use stable_hooks_policy::shown::Shown;
 
 use super::release::Reading;

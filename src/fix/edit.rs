@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use granit_parser::{Event, Parser, ScalarStyle, StructureStyle};
 use serde_json::Value;
-use stable_hooks_policy::yaml::{self, Limits};
+use helm::yaml::{self, Limits};
 
 /// An annotation that is there, and the value that it should have.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use stable_hooks_policy::cluster::NoCluster;
 use stable_hooks_policy::finding::Finding;
-use stable_hooks_policy::helm::{self, DeletePolicy};
+use helm::DeletePolicy;
 use stable_hooks_policy::references::{DEFAULT_SERVICE_ACCOUNT, RefKind};
 use stable_hooks_policy::selector::MIGRATION_LABEL;
 use stable_hooks_policy::shown::Shown;
@@ -224,7 +224,7 @@ fn general_reason(rule: RuleId, entry: &Entry<'_>, options: Options<'_>) -> &'st
 
 #[cfg(test)]
 mod tests {
-    use stable_hooks_policy::helm::{DeletePolicies, DeletePolicy};
+    use helm::{DeletePolicies, DeletePolicy};
 
     use super::with_before_hook_creation;
 

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use stable_hooks_policy::Settings;
-use stable_hooks_policy::helm::manifest::{self, Limits};
-use stable_hooks_policy::helm::order::hook_order;
-use stable_hooks_policy::helm::record::RecordHook;
-use stable_hooks_policy::helm::{self, DeletePolicies, Events};
+use helm::manifest::{self, Limits};
+use helm::order::hook_order;
+use helm::record::RecordHook;
+use helm::{DeletePolicies, Events};
 use stable_hooks_policy::identity::{Identity, classify};
 use stable_hooks_policy::object::{HOOK_ANNOTATIONS, Kind, Object};
 use stable_hooks_policy::references::{RefKind, pod_account};
 use stable_hooks_policy::selector::{MIGRATION_LABEL, selects};
 use stable_hooks_policy::shown::Shown;
-use stable_hooks_policy::yaml::{self, Head, YamlError};
+use helm::yaml::{self, Head, YamlError};
 
 use super::{Remark, Subject};
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
-use stable_hooks_policy::yaml::{Problem, YamlError};
+use helm::yaml::{Problem, YamlError};
 use thiserror::Error;
 
 /// Something in a file that cannot be judged. The caller adds the file's name.

@@ -3,8 +3,8 @@
 use std::io::BufRead;
 
 use serde_json::Value;
-use stable_hooks_policy::helm::manifest;
-use stable_hooks_policy::yaml;
+use helm::manifest;
+use helm::yaml;
 
 use super::error::{InputError, Reason};
 use super::json::Json;

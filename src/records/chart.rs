@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use stable_hooks_policy::helm::record::{json_of_config_map, json_of_secret};
+use helm::record::{json_of_config_map, json_of_secret};
 use stable_hooks_policy::shown::Shown;
 use thiserror::Error;
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use stable_hooks_policy::helm::manifest::{self, documents};
-use stable_hooks_policy::helm::record::Record;
+use helm::manifest::{self, documents};
+use helm::record::Record;
 use stable_hooks_policy::shown::Shown;
-use stable_hooks_policy::yaml::{self, Head};
+use helm::yaml::{self, Head};
 
 use super::StoredRecord;
 use crate::report::ObjectRef;

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use stable_hooks_policy::Operation;
-use stable_hooks_policy::helm::manifest::{self, Wanted};
-use stable_hooks_policy::helm::order::{hook_order, kind_order};
-use stable_hooks_policy::helm::record::{Record, RecordHook};
-use stable_hooks_policy::helm::{self, DeletePolicies, DeletePolicy, Event};
+use helm::manifest::{self, Wanted};
+use helm::order::{hook_order, kind_order};
+use helm::record::{Record, RecordHook};
+use helm::{DeletePolicies, DeletePolicy, Event};
 use stable_hooks_policy::references::{Reference, Services, named_services, references};
 use stable_hooks_policy::shown::Shown;
-use stable_hooks_policy::yaml::{self, Head};
+use helm::yaml::{self, Head};
 
 use crate::records::object_ref;
 use crate::report::ObjectRef;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use stable_hooks_policy::Operation;
-use stable_hooks_policy::helm::{DeletePolicy, Event};
+use helm::{DeletePolicy, Event};
 
 use super::contents::{Contents, Hook, Resource};
 use super::{Deleted, Entry, Lane, LaneOf, Need, Phase, Side, Stage};

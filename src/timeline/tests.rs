@@ -1,7 +1,7 @@
 //! The model and its rows, from records alone.
 
 use stable_hooks_policy::Operation;
-use stable_hooks_policy::helm::record::{Record, RecordHook};
+use helm::record::{Record, RecordHook};
 
 use super::layout::{Cell, Layout, Row, fold_text};
 use super::{Contents, Deleted, Entry, LaneOf, Need, Side, Timeline};

@@ -53,7 +53,7 @@ fn with_block(text: &str, name: &str, block: &str) -> String {
 
 /// All that can say something, and the suites that quote Kubewarden.
 fn sources() -> String {
-    let folders = [("policy/src", "rs"), ("src", "rs"), ("e2e", "bats")];
+    let folders = [("crates", "rs"), ("policy/src", "rs"), ("src", "rs"), ("e2e", "bats")];
     let paths = folders.into_iter().flat_map(|(folder, ending)| files(folder, ending));
     paths.map(|path| fs::read_to_string(path).unwrap()).collect()
 }

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use stable_hooks::fix::{Options, fix};
 use stable_hooks::render::{Identity, Render, Revision};
 use stable_hooks_policy::Settings;
-use stable_hooks_policy::helm::DeletePolicy;
-use stable_hooks_policy::helm::order::install_rank;
+use helm::DeletePolicy;
+use helm::order::install_rank;
 
 use crate::engines::{files, root};
 

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{Key, Template};
-use crate::helm::manifest::{self, Document, Wanted};
-use crate::helm::order::hook_order;
-use crate::helm::record::{DroppedHook, Record, RecordHook};
-use crate::helm::{self, DeletePolicies, DeletePolicy, Event, Events};
+use helm::manifest::{self, Document, Wanted};
+use helm::order::hook_order;
+use helm::record::{DroppedHook, Record, RecordHook};
+use helm::{DeletePolicies, DeletePolicy, Event, Events};
 use crate::object::Kind;
 use crate::references::{RefKind, possible_services, references};
 use crate::selector::{MIGRATION_LABEL, is_labelled};
 use crate::settings::Settings;
-use crate::yaml::{self, Head};
+use helm::yaml::{self, Head};
 
 /// A hook of the record, as Helm has parsed it.
 #[expect(clippy::struct_excessive_bools, reason = "each says one thing of the document, and no two exclude each other")]

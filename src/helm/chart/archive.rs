@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
-use stable_hooks_policy::yaml;
+use helm::yaml;
 use tar::{Archive, Builder, EntryType, Header};
 
 use super::MOST_BYTES;

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use serde_json::Value;
 use stable_hooks::fix::{Fixed, Options, fix};
 use stable_hooks_policy::Settings;
-use stable_hooks_policy::helm::{DeletePolicies, DeletePolicy, Events};
-use stable_hooks_policy::yaml::{Limits, parse};
+use helm::{DeletePolicies, DeletePolicy, Events};
+use helm::yaml::{Limits, parse};
 
 const HOOK: &str = "helm.sh/hook";
 const POLICY: &str = "helm.sh/hook-delete-policy";

@@ -1,7 +1,7 @@
 use super::hook_weight;
 use crate::argocd;
 use crate::finding::{Edit, FieldPath, Problem};
-use crate::helm::{self, DeletePolicy};
+use helm::DeletePolicy;
 use crate::identity::HelmHook;
 use crate::rules::{Context, FixLevel, RuleId, RuleLevel};
 use crate::shown::Shown;

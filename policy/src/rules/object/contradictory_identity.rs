@@ -1,5 +1,4 @@
 use crate::finding::{FieldPath, Problem};
-use crate::helm;
 use crate::identity::Identity;
 use crate::rules::{Context, Level, Occasion, RuleLevel};
 use crate::shown::Shown;

@@ -1,5 +1,5 @@
 use crate::finding::{Edit, FieldPath, Problem};
-use crate::helm::{self, DeletePolicies, DeletePolicy, spelled};
+use helm::{DeletePolicies, DeletePolicy, spelled};
 use crate::object::Kind;
 use crate::rules::{Context, FixLevel, RuleLevel};
 use crate::shown::Shown;

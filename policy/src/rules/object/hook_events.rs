@@ -1,5 +1,4 @@
 use crate::finding::{Edit, FieldPath, Problem};
-use crate::helm;
 use crate::rules::{Context, FixLevel, RuleLevel};
 use crate::shown::Shown;
 

@@ -1,5 +1,5 @@
 use crate::finding::{Edit, FieldPath, Problem};
-use crate::helm::{self, weight};
+use helm::weight;
 use crate::object::Kind;
 use crate::rules::{Context, FixLevel, RuleLevel};
 use crate::settings::{Settings, WeightMode};

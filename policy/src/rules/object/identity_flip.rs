@@ -1,6 +1,6 @@
 use crate::argocd;
 use crate::finding::{FieldPath, ObjectRef, Problem};
-use crate::helm::{self, Event};
+use helm::Event;
 use crate::identity::{Flip, Hook, flip};
 use crate::object::Kind;
 use crate::rules::{Context, Level, RuleLevel};

@@ -1,5 +1,5 @@
 use crate::finding::{FieldPath, Problem};
-use crate::helm::{self, Event, Events, NotAHook};
+use helm::{Event, Events, NotAHook};
 use crate::rules::{Context, Level, RuleLevel};
 use crate::shown::Shown;
 

@@ -1,5 +1,4 @@
 use crate::finding::{FieldPath, Problem};
-use crate::helm;
 use crate::release::{Operation, Release};
 use crate::rules::{Level, RuleLevel};
 

@@ -1,5 +1,5 @@
 use crate::finding::{FieldPath, Problem};
-use crate::helm::{self, record::DroppedHook};
+use helm::record::DroppedHook;
 use crate::release::{Key, Release, Template};
 use crate::rules::{Level, RuleLevel};
 use crate::shown::Shown;

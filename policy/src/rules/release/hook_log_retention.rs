@@ -1,5 +1,5 @@
 use crate::finding::{FieldPath, Problem};
-use crate::helm::{self, DeletePolicy};
+use helm::DeletePolicy;
 use crate::object::Kind;
 use crate::release::Release;
 use crate::rules::{Level, RuleLevel};

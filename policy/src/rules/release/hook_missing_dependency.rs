@@ -1,5 +1,5 @@
 use crate::finding::{FieldPath, Problem, names, needs};
-use crate::helm::{self, Events};
+use helm::Events;
 use crate::references::{Reference, Services, named_services, references};
 use crate::release::{HookDocument, Key, Live, Operation, Release, Template};
 use crate::rules::{Level, RuleLevel};

@@ -1,6 +1,6 @@
 use crate::finding::{FieldPath, Problem};
-use crate::helm::record::ApplyMethod;
-use crate::helm::{self, DeletePolicies, DeletePolicy};
+use helm::record::ApplyMethod;
+use helm::{DeletePolicies, DeletePolicy};
 use crate::identity::Identity;
 use crate::object::Kind;
 use crate::release::{HookDocument, Live, Release};

@@ -1,5 +1,5 @@
 use crate::finding::{FieldPath, Problem, needs};
-use crate::helm::{self, Events};
+use helm::Events;
 use crate::references::references;
 use crate::release::{HookDocument, Key, Release};
 use crate::rules::{Level, RuleLevel};

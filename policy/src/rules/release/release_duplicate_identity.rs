@@ -1,5 +1,5 @@
 use crate::finding::{FieldPath, Problem};
-use crate::helm::{self, Event};
+use helm::Event;
 use crate::release::{HookDocument, Release};
 use crate::rules::{Level, RuleLevel};
 

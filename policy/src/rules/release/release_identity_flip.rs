@@ -1,5 +1,4 @@
 use crate::finding::{FieldPath, Problem};
-use crate::helm;
 use crate::identity::Identity;
 use crate::release::{HookDocument, Key, Live, Release, ResourceDocument};
 use crate::rules::{Level, RuleLevel};

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use crate::finding::{FieldPath, Problem};
-use crate::helm::{self, Event};
+use helm::Event;
 use crate::object::Kind;
 use crate::references::pod_account;
 use crate::release::{HookDocument, Key, Release, ResourceDocument};

@@ -1,9 +1,15 @@
-//! Helm's own grammar: what its annotations mean.
+//! What Helm is: its hook annotations, the order of hooks, manifests as it splits them, YAML as it reads it, and the
+//! release records that it stores. Nothing here knows a rule.
+
+#![deny(clippy::disallowed_methods)]
 
 mod hook;
 pub mod manifest;
 pub mod order;
 pub mod record;
+#[cfg(test)]
+mod testing;
+pub mod yaml;
 
 use crate::yaml::Head;
 

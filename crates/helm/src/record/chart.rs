@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::json::or_empty;
 use super::{BASE64, DroppedHook};
-use crate::helm::{self, Events};
+use crate::Events;
 
 #[derive(serde::Deserialize, Default)]
 #[serde(default)]
@@ -90,7 +90,7 @@ impl<'de> Deserialize<'de> for HookTemplates {
 impl HookTemplates {
     fn look_at(&mut self, name: String, source: &[u8]) {
         let mentions = |word: &str| memmem::find(source, word.as_bytes()).is_some();
-        if !mentions(helm::HOOK) {
+        if !mentions(crate::HOOK) {
             return;
         }
         if let Some(events) = dropped_hook(source) {
@@ -105,8 +105,8 @@ impl HookTemplates {
 /// The first `helm.sh/hook: events` in a template that Helm would drop, where the events stand there as they are.
 fn dropped_hook(mut source: &[u8]) -> Option<String> {
     loop {
-        let at = memmem::find(source, helm::HOOK.as_bytes())?;
-        source = source.get(at + helm::HOOK.len()..)?;
+        let at = memmem::find(source, crate::HOOK.as_bytes())?;
+        source = source.get(at + crate::HOOK.len()..)?;
         if let Some(events) = value_behind(source).and_then(plain_scalar)
             && Events::parse(events).is_err()
         {
