@@ -6,9 +6,9 @@ mod templates;
 
 use std::cmp::Reverse;
 
-use serde_json::{Map, Value, json};
-use stable_hooks_policy::Operation;
+use helm::operation::Operation;
 use helm::record::{DecodeError, Limits, Record, decode_config_map, decode_secret};
+use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 use crate::input::{Content, request_of};

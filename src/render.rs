@@ -5,11 +5,11 @@ use std::sync::OnceLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Map, Value, json};
 use helm::manifest::{self, Limits, SOURCE};
-use helm::{DeletePolicies, DeletePolicy, Event, Events};
-use stable_hooks_policy::object::Kind;
 use helm::yaml::{self, Head};
+use helm::{DeletePolicies, DeletePolicy, Event, Events};
+use serde_json::{Map, Value, json};
+use stable_hooks_policy::object::Kind;
 
 use crate::input::{InputError, Reason};
 

@@ -23,8 +23,8 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use helm::operation::Operation;
 use serde::Serialize;
-use stable_hooks_policy::Operation;
 use stable_hooks_policy::finding::{names, needs};
 use stable_hooks_policy::shown::Shown;
 

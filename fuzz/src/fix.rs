@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use helm::yaml::{Head, Limits, parse};
+use helm::{DeletePolicies, DeletePolicy, Events, HOOK, HOOK_DELETE_POLICY, HOOK_WEIGHT, weight};
 use serde_json::{Value, json};
 use stable_hooks::fix::{Fixed, Options};
 use stable_hooks_policy::Settings;
-use helm::{DeletePolicies, DeletePolicy, Events, HOOK, HOOK_DELETE_POLICY, HOOK_WEIGHT, weight};
-use helm::yaml::{Head, Limits, parse};
 
 use crate::canary::{CANARY, assert_silent, sings};
 use crate::cost::{Most, bounded};

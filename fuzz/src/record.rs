@@ -7,9 +7,9 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use flate2::write::GzEncoder;
 use flate2::{Compression, Crc};
+use helm::record::{Limits, Record, decode_config_map, decode_secret};
 use serde_json::{Value, json};
 use stable_hooks_policy::cluster::{Cluster, Lookup, Query};
-use helm::record::{Limits, Record, decode_config_map, decode_secret};
 use stable_hooks_policy::wire::validate;
 
 use crate::answer::Answer;

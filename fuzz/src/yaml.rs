@@ -7,8 +7,8 @@ mod go_yaml;
 mod libyaml;
 mod scalar;
 
-use serde_json::Value;
 use helm::yaml::{Head, Limits, head, kind, parse};
+use serde_json::Value;
 
 use crate::canary::{CANARY, assert_silent, sings};
 use crate::cost::{Most, bounded};

@@ -1,7 +1,6 @@
 //! Argo CD's grammar of hooks, and what Helm's annotations mean in it
 //! (gitops-engine `pkg/sync/hook`, `pkg/sync/syncwaves`; Argo CD `controller/hook.go`).
 
-
 pub const HOOK: &str = "argocd.argoproj.io/hook";
 pub const HOOK_DELETE_POLICY: &str = "argocd.argoproj.io/hook-delete-policy";
 pub const SYNC_WAVE: &str = "argocd.argoproj.io/sync-wave";
@@ -60,8 +59,8 @@ pub fn delete_policy(policy: helm::DeletePolicy) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::{HOOK_TYPES, delete_policy, hook_type, hook_types, hook_types_of, is_delete_type};
-    use helm::{DeletePolicy, Event, Events};
     use crate::testing::test;
+    use helm::{DeletePolicy, Event, Events};
 
     #[test]
     fn only_known_types_in_the_right_case_make_a_hook() {

@@ -4,7 +4,8 @@ mod questions;
 
 use std::fmt::Write as _;
 
-use crate::rules::RuleId;
+use crate::rule::RuleId;
+use crate::rules;
 use crate::settings::SETTINGS;
 pub use questions::{Policy, questions};
 
@@ -12,9 +13,8 @@ pub use questions::{Policy, questions};
 pub fn rules_table() -> String {
     let mut table = "| rule | default | levels | triggers |\n|---|---|---|---|\n".to_owned();
     for id in RuleId::ALL {
-        let rule = id.rule();
-        let levels = rule.default.names().join(", ");
-        let _ = writeln!(table, "| `{id}` | {} | {levels} | {} |", rule.default.as_str(), rule.summary);
+        let (default, levels, summary) = (id.default_level().as_str(), levels(*id), rules::summary(*id));
+        let _ = writeln!(table, "| `{id}` | {default} | {levels} | {summary} |");
     }
     table
 }
@@ -28,15 +28,18 @@ pub fn settings_table() -> String {
     table
 }
 
+fn levels(id: RuleId) -> String {
+    let names: Vec<_> = id.levels().iter().map(|level| level.as_str()).collect();
+    names.join(", ")
+}
+
 /// A rule's page, in Markdown.
 pub fn page(id: RuleId) -> String {
-    let rule = id.rule();
-    let levels = rule.default.names().join(", ");
-    format!("# {id}\n\nDefault: {}. Levels: {levels}.\n\n{}", rule.default.as_str(), body(id))
+    format!("# {id}\n\nDefault: {}. Levels: {}.\n\n{}", id.default_level().as_str(), levels(id), body(id))
 }
 
 /// A rule's page without its head, as its file has it.
 pub fn body(id: RuleId) -> String {
     // A captured doc comment keeps the space after its slashes.
-    id.rule().docs.replace("\n ", "\n").trim_start().to_owned()
+    rules::page(id).replace("\n ", "\n").trim_start().to_owned()
 }

@@ -1,10 +1,10 @@
 //! The main flow, top to bottom; the only place that knows the order.
 
 use crate::cluster::Cluster;
-use crate::preflight;
+use crate::judge::{objects, releases};
 use crate::request::{Change, Request};
-use crate::rules::{Context, check_all};
 use crate::settings::Settings;
+use crate::subject::change::Context;
 use crate::verdict::{Verdict, decide};
 
 /// Judges one request. It cannot fail: all that can go wrong went wrong in `parse`.
@@ -14,7 +14,7 @@ pub fn evaluate(request: &Request, settings: &Settings, cluster: &dyn Cluster) -
         return Verdict::allow();
     }
     if let Change::Release(stored) = &request.change {
-        return preflight::judge(stored, settings, cluster);
+        return releases::judge(stored, settings, cluster);
     }
     let Some(context) = Context::new(request, settings) else {
         return Verdict::allow();
@@ -23,5 +23,5 @@ pub fn evaluate(request: &Request, settings: &Settings, cluster: &dyn Cluster) -
     if !context.is_selected && !context.was_selected {
         return Verdict { notes, ..Verdict::allow() };
     }
-    decide(check_all(&context), notes)
+    decide(objects::check(&context), notes)
 }

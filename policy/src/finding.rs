@@ -5,55 +5,9 @@ use std::fmt;
 use json_patch::jsonptr::{Pointer, PointerBuf};
 use serde::{Serialize, Serializer};
 
-use crate::object::Object;
-use crate::request::Request;
-use crate::rules::RuleId;
-use crate::shown::Shown;
-
-/// What a finding leads to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Effect {
-    Deny,
-    Warn,
-    /// The patch mends it.
-    Fix,
-}
-
-/// Which object a finding is about.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ObjectRef {
-    pub group: String,
-    pub kind: String,
-    pub namespace: String,
-    /// The name, or the generateName with a `*`.
-    pub name: String,
-}
-
-impl ObjectRef {
-    /// What the object does not say of itself, its request does.
-    pub fn new(object: &Object, request: &Request) -> Self {
-        let namespace = object.namespace().or(request.namespace.as_deref());
-        let name = object.name().or(request.name.as_deref()).map(|name| Shown(name).to_string());
-        let generated = || object.generate_name().map(|prefix| format!("{}*", Shown(prefix)));
-        Self {
-            group: object.kind().group().to_owned(),
-            kind: object.kind().as_str().to_owned(),
-            namespace: Shown(namespace.unwrap_or_default()).to_string(),
-            name: name.or_else(generated).unwrap_or_default(),
-        }
-    }
-}
-
-impl fmt::Display for ObjectRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ", self.kind)?;
-        if !self.namespace.is_empty() {
-            write!(f, "{}/", self.namespace)?;
-        }
-        f.write_str(if self.name.is_empty() { "(no name)" } else { &self.name })
-    }
-}
+use crate::name::Name;
+use crate::rule::{Effect, RuleId};
+use crate::selector::Standing;
 
 /// The words with which a finding begins that is about something that its object needs; a picture of the release draws
 /// its line by them.
@@ -111,18 +65,11 @@ pub(crate) struct Problem {
     pub(crate) help: String,
     pub(crate) edits: Vec<Edit>,
     pub(crate) warn_at_most: bool,
-    pub(crate) object: Option<ObjectRef>,
 }
 
 impl Problem {
     pub(crate) fn new(path: FieldPath, message: String, help: String) -> Self {
-        Self { path, message, help, edits: Vec::new(), warn_at_most: false, object: None }
-    }
-
-    /// It is about this object, one of many in a release.
-    pub(crate) fn about(mut self, object: ObjectRef) -> Self {
-        self.object = Some(object);
-        self
+        Self { path, message, help, edits: Vec::new(), warn_at_most: false }
     }
 
     /// What mends it.
@@ -138,13 +85,28 @@ impl Problem {
     }
 }
 
+/// What a rule reports of one object of a release.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ReleaseProblem {
+    pub(crate) object: Name,
+    pub(crate) standing: Standing,
+    pub(crate) problem: Problem,
+}
+
+impl ReleaseProblem {
+    /// A denial would do harm here, or comes too late.
+    pub(crate) fn warn_at_most(self) -> Self {
+        Self { problem: self.problem.warn_at_most(), ..self }
+    }
+}
+
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub rule: RuleId,
     #[serde(rename = "level")]
     pub effect: Effect,
-    pub object: ObjectRef,
+    pub object: Name,
     pub path: FieldPath,
     pub message: String,
     pub help: String,
@@ -161,29 +123,12 @@ impl fmt::Display for Finding {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
-    use super::{FieldPath, ObjectRef};
-    use crate::object::{Kind, Object};
-    use crate::request::{Change, Request};
+    use super::FieldPath;
     use crate::testing::test;
 
     #[test]
     fn paths_escape_slashes_and_tildes() {
         assert_eq!(FieldPath::annotation("helm.sh/hook").as_str(), "/metadata/annotations/helm.sh~1hook");
         assert_eq!(FieldPath::annotation("a~b").as_str(), "/metadata/annotations/a~0b");
-    }
-
-    #[test]
-    fn objects_without_a_name_are_still_shown() {
-        let request = Request { name: None, namespace: None, change: Change::Other };
-        let shown = |metadata| {
-            let object = Object::new(Kind::Job, json!({ "metadata": metadata }));
-            ObjectRef::new(&object, &request).to_string()
-        };
-        assert_eq!(shown(json!({"name": "a", "namespace": "n"})), "Job n/a");
-        assert_eq!(shown(json!({"generateName": "a-"})), "Job a-*");
-        assert_eq!(shown(json!(null)), "Job (no name)");
-        assert_eq!(shown(json!({"name": "a\nDENIED"})), "Job a\\nDENIED");
     }
 }

@@ -1,9 +1,9 @@
 //! What an object is for the tools that deploy it: a release resource or a hook.
 
 use crate::argocd;
-use helm::{DeletePolicies, Events, NotAHook};
 use crate::object::Object;
 use crate::shown::Shown;
+use helm::{DeletePolicies, Events, NotAHook};
 
 const KUSTOMIZE_NAME: &str = "kustomize.toolkit.fluxcd.io/name";
 const KUSTOMIZE_NAMESPACE: &str = "kustomize.toolkit.fluxcd.io/namespace";
@@ -152,9 +152,9 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{Hook, Identity, Owner, classify, flip};
-    use helm::NotAHook;
     use crate::object::{Kind, Object};
     use crate::testing::test;
+    use helm::NotAHook;
 
     fn object(annotations: &Value, labels: &Value) -> Object {
         Object::new(Kind::Job, json!({"metadata": {"annotations": annotations, "labels": labels}}))

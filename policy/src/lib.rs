@@ -31,25 +31,26 @@ pub mod finding;
 #[cfg(all(target_arch = "wasm32", not(test)))]
 mod guest;
 pub mod identity;
-mod normalize;
+mod judge;
+pub mod name;
 pub mod object;
+mod patch;
 mod pod_template;
-mod preflight;
 pub mod references;
-mod release;
 pub mod request;
+pub mod rule;
 pub mod rules;
 pub mod selector;
 pub mod settings;
 pub mod shown;
+mod subject;
 #[cfg(test)]
 mod testing;
 pub mod verdict;
 pub mod wire;
 
 pub use evaluate::evaluate;
-pub use release::Operation;
 pub use request::{Request, RequestError};
-pub use rules::RuleId;
+pub use rule::RuleId;
 pub use settings::{Settings, SettingsErrors};
 pub use verdict::{Decision, Verdict};

@@ -4,9 +4,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::selector::MIGRATION_LABEL;
-use crate::shown::Shown;
 use crate::argocd;
+use crate::shown::Shown;
 
 /// The kinds that the policy judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,6 +38,9 @@ impl Kind {
         }
     }
 }
+
+/// The label that selects an object ("true") or switches the policy off for it ("false").
+pub const MIGRATION_LABEL: &str = "stable-hooks/migration";
 
 /// The annotations whose change can change an object's identity or its normal form.
 pub const HOOK_ANNOTATIONS: [&str; 6] = [

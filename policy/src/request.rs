@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 use thiserror::Error;
 
+use crate::name::Name;
 use crate::object::{HOOK_ANNOTATIONS, Kind, Object};
 
 /// Why something is no AdmissionRequest. The texts are fixed: a request can hold Secrets.
@@ -143,6 +144,19 @@ impl Request {
             _ => Change::Other,
         };
         Ok(Self { name, namespace, change })
+    }
+
+    /// What the object does not say of itself, its request does.
+    pub(crate) fn name_of(&self, object: &Object) -> Name {
+        let namespace = object.namespace().or(self.namespace.as_deref());
+        let name = object.name().or(self.name.as_deref()).map(str::to_owned);
+        let generated = || object.generate_name().map(|prefix| format!("{prefix}*"));
+        Name {
+            group: object.kind().group().to_owned(),
+            kind: object.kind().as_str().to_owned(),
+            namespace: namespace.unwrap_or_default().to_owned(),
+            name: name.or_else(generated).unwrap_or_default(),
+        }
     }
 }
 

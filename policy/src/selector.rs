@@ -3,11 +3,17 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
 use crate::identity::Identity;
-use crate::object::{Kind, Object};
+use crate::object::{Kind, MIGRATION_LABEL, Object};
 use crate::settings::Settings;
 
-/// The label that selects an object ("true") or switches the policy off for it ("false").
-pub const MIGRATION_LABEL: &str = "stable-hooks/migration";
+/// What an object of a release is to the policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Migration,
+    Other,
+    /// Its label says that it is none of the policy's business.
+    OptedOut,
+}
 
 /// Whether this state of an object is a migration.
 pub fn selects(settings: &Settings, object: &Object, identity: &Identity<'_>) -> bool {

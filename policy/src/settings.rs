@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::Value;
 
+use crate::object::MIGRATION_LABEL;
+use crate::rule::{Level, RuleId};
 use helm::{DeletePolicies, DeletePolicy, spelled};
-use crate::rules::{RuleId, RuleLevel};
-use crate::selector::MIGRATION_LABEL;
 use reader::{Node, Reader};
 pub use reader::{SettingsError, SettingsErrors};
 pub(crate) use releases::{BaselineSource, Releases, Scope, Strictness};
@@ -21,7 +21,7 @@ pub use table::{Form, Obeyed, SETTINGS, Setting};
 /// The policy's settings; only [`Settings::parse`] and `default` make them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    levels: Vec<(RuleId, RuleLevel)>,
+    levels: Vec<(RuleId, Level)>,
     pub(crate) selectors: Vec<LabelSelector>,
     pub(crate) migration_labels: MigrationLabels,
     pub(crate) events: Events,
@@ -69,7 +69,7 @@ impl Default for Settings {
     fn default() -> Self {
         let strings = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect();
         Self {
-            levels: RuleId::ALL.iter().map(|id| (*id, id.rule().default)).collect(),
+            levels: RuleId::ALL.iter().map(|id| (*id, id.default_level())).collect(),
             selectors: vec![LabelSelector {
                 match_labels: Some(BTreeMap::from([(MIGRATION_LABEL.to_owned(), "true".to_owned())])),
                 match_expressions: None,
@@ -111,8 +111,8 @@ impl Settings {
         reader.finish().map(|()| parsed)
     }
 
-    pub(crate) fn level(&self, id: RuleId) -> RuleLevel {
-        self.levels.iter().find(|(rule, _)| *rule == id).map_or(id.rule().default, |(_, level)| *level)
+    pub(crate) fn level(&self, id: RuleId) -> Level {
+        self.levels.iter().find(|(rule, _)| *rule == id).map_or(id.default_level(), |(_, level)| *level)
     }
 
     pub fn ignores_namespace(&self, namespace: &str) -> bool {
@@ -130,12 +130,12 @@ impl WeightMode {
     }
 }
 
-fn levels(node: &Node<'_>, levels: &mut [(RuleId, RuleLevel)]) {
+fn levels(node: &Node<'_>, levels: &mut [(RuleId, Level)]) {
     node.section(|section| {
         for (id, level) in levels {
             section.field(id.as_str(), |node| {
-                let default = *level;
-                node.level(&any_of(default.names()), |name| default.parse(name), |parsed| *level = parsed);
+                let names: Vec<_> = id.levels().iter().map(|level| level.as_str()).collect();
+                node.level(&any_of(&names), |name| id.level(name), |parsed| *level = parsed);
             });
         }
     });
@@ -200,7 +200,7 @@ mod tests {
     use serde_json::json;
 
     use super::Settings;
-    use crate::rules::RuleId;
+    use crate::rule::{Level, RuleId};
     use crate::testing::test;
 
     #[test]
@@ -215,7 +215,7 @@ mod tests {
         for id in RuleId::ALL {
             for level in ["off", "warn", "deny", "fix"] {
                 let parsed = Settings::parse(&json!({"rules": {id.as_str(): level}}));
-                assert_eq!(parsed.is_ok(), id.rule().default.names().contains(&level), "{id}: {level}");
+                assert_eq!(parsed.is_ok(), id.levels().iter().any(|known| known.as_str() == level), "{id}: {level}");
                 if let Ok(settings) = parsed {
                     assert_eq!(settings.level(*id).as_str(), level);
                 }
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn an_unquoted_off_of_yaml_is_off() {
         let settings = Settings::parse(&json!({"rules": {"hook-weight": false}})).unwrap();
-        assert!(settings.level(RuleId::HookWeight).is_off());
+        assert!(settings.level(RuleId::HookWeight) == Level::Off);
         assert!(Settings::parse(&json!({"rules": {"hook-weight": true}})).is_err());
     }
 

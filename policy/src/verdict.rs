@@ -1,10 +1,8 @@
 //! What is decided: allowed as it is, allowed with a patch, or denied with a reason.
 
-use json_patch::Patch;
-
-use crate::finding::{Effect, Finding};
-use crate::normalize;
-use crate::rules::RuleId;
+use crate::finding::Finding;
+use crate::patch::{self, NonEmptyPatch};
+use crate::rule::{Effect, RuleId};
 
 /// The answer to one request.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,22 +24,6 @@ pub enum Decision {
     Deny(Denial),
     /// It cannot be judged, and the settings say that this is no reason to allow it.
     Refuse(String),
-}
-
-/// A patch that changes something.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NonEmptyPatch(Patch);
-
-impl NonEmptyPatch {
-    pub(crate) fn new(patch: Patch) -> Option<Self> {
-        (!patch.is_empty()).then_some(Self(patch))
-    }
-}
-
-impl AsRef<Patch> for NonEmptyPatch {
-    fn as_ref(&self) -> &Patch {
-        &self.0
-    }
 }
 
 /// The findings that deny: at least one.
@@ -88,7 +70,7 @@ pub(crate) fn decide(mut findings: Vec<Finding>, notes: Vec<String>) -> Verdict 
     let mut denials = denials.into_iter();
     let decision = match denials.next() {
         Some(first) => Decision::Deny(Denial { first, more: denials.collect() }),
-        None => normalize::plan(&findings).map_or(Decision::Allow, Decision::Normalize),
+        None => patch::plan(&findings).map_or(Decision::Allow, Decision::Normalize),
     };
     Verdict { decision, findings, notes, baseline: None }
 }

@@ -16,8 +16,9 @@ use serde_json::{Map, Value, json};
 
 use crate::cluster::{Cluster, Lookup, NO_VIEW, Query};
 use crate::evaluate::evaluate;
-use crate::finding::{Effect, Finding};
+use crate::finding::Finding;
 use crate::request::{Change, Request, RequestError};
+use crate::rule::Effect;
 use crate::settings::Settings;
 use crate::verdict::{Decision, Verdict};
 

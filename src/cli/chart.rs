@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use clap::Args;
+use helm::HOOK;
 use serde_json::{Value, json};
 use stable_hooks_policy::RuleId;
-use helm::HOOK;
 use stable_hooks_policy::shown::Shown;
 
 use super::release::Reading;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap::Args;
 use serde::Serialize;
-use stable_hooks_policy::{RuleId, docs};
+use stable_hooks_policy::{RuleId, docs, rules};
 
 use super::{Failure, Outcome, OutputArguments, written};
 use crate::report::Format;
@@ -66,19 +66,19 @@ fn find(name: &str) -> Result<RuleId, Failure> {
     })
 }
 
-fn write_list(out: &mut impl Write, rules: &[RuleId]) -> io::Result<()> {
-    for rule in rules {
-        writeln!(out, "{rule:<24}{:<6}{}", rule.rule().default.as_str(), rule.rule().summary)?;
+fn write_list(out: &mut impl Write, ids: &[RuleId]) -> io::Result<()> {
+    for rule in ids {
+        writeln!(out, "{rule:<24}{:<6}{}", rule.default_level().as_str(), rules::summary(*rule))?;
     }
     writeln!(out, "\nstable-hooks explain RULE shows a rule's page.")
 }
 
-fn write_json(out: &mut impl Write, rules: &[RuleId]) -> io::Result<()> {
-    let pages = rules.iter().map(|rule| Page {
+fn write_json(out: &mut impl Write, ids: &[RuleId]) -> io::Result<()> {
+    let pages = ids.iter().map(|rule| Page {
         rule: rule.as_str(),
-        default: rule.rule().default.as_str(),
-        levels: rule.rule().default.names().to_vec(),
-        summary: rule.rule().summary,
+        default: rule.default_level().as_str(),
+        levels: rule.levels().iter().map(|level| level.as_str()).collect(),
+        summary: rules::summary(*rule),
         documentation: docs::body(*rule),
     });
     serde_json::to_writer_pretty(&mut *out, &Pages { version: 1, rules: pages.collect() })?;

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use granit_parser::{Event, Parser, ScalarStyle, StructureStyle};
-use serde_json::Value;
 use helm::yaml::{self, Limits};
+use serde_json::Value;
 
 /// An annotation that is there, and the value that it should have.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as BASE64;
-use serde_json::Value;
 use helm::{DeletePolicy, Event, Events};
+use serde_json::Value;
 use stable_hooks_policy::references::{RefKind, Reference, references, texts, value_sources};
 use stable_hooks_policy::shown::Shown;
 

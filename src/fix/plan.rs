@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use helm::DeletePolicy;
 use serde_json::Value;
 use stable_hooks_policy::cluster::NoCluster;
 use stable_hooks_policy::finding::Finding;
-use helm::DeletePolicy;
+use stable_hooks_policy::object::MIGRATION_LABEL;
 use stable_hooks_policy::references::{DEFAULT_SERVICE_ACCOUNT, RefKind};
-use stable_hooks_policy::selector::MIGRATION_LABEL;
 use stable_hooks_policy::shown::Shown;
 use stable_hooks_policy::{Request, RuleId, evaluate};
 

@@ -2,18 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-use stable_hooks_policy::Settings;
 use helm::manifest::{self, Limits};
 use helm::order::hook_order;
 use helm::record::RecordHook;
+use helm::yaml::{self, Head, YamlError};
 use helm::{DeletePolicies, Events};
+use serde_json::Value;
+use stable_hooks_policy::Settings;
 use stable_hooks_policy::identity::{Identity, classify};
+use stable_hooks_policy::object::MIGRATION_LABEL;
 use stable_hooks_policy::object::{HOOK_ANNOTATIONS, Kind, Object};
 use stable_hooks_policy::references::{RefKind, pod_account};
-use stable_hooks_policy::selector::{MIGRATION_LABEL, selects};
+use stable_hooks_policy::selector::selects;
 use stable_hooks_policy::shown::Shown;
-use helm::yaml::{self, Head, YamlError};
 
 use super::{Remark, Subject};
 

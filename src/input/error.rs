@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
 use helm::yaml::{Problem, YamlError};
+use serde_json::Value;
 use thiserror::Error;
 
 /// Something in a file that cannot be judged. The caller adds the file's name.

@@ -2,9 +2,9 @@
 
 use std::io::BufRead;
 
-use serde_json::Value;
 use helm::manifest;
 use helm::yaml;
+use serde_json::Value;
 
 use super::error::{InputError, Reason};
 use super::json::Json;

@@ -7,10 +7,10 @@ use std::path::{Component, Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use helm::record::{json_of_config_map, json_of_secret};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use helm::record::{json_of_config_map, json_of_secret};
 use stable_hooks_policy::shown::Shown;
 use thiserror::Error;
 

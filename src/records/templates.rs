@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
 use helm::manifest::{self, documents};
 use helm::record::Record;
-use stable_hooks_policy::shown::Shown;
 use helm::yaml::{self, Head};
+use serde_json::Value;
+use stable_hooks_policy::shown::Shown;
 
 use super::StoredRecord;
 use crate::report::ObjectRef;

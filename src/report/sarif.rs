@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
-use stable_hooks_policy::{RuleId, docs};
+use stable_hooks_policy::{RuleId, docs, rule, rules};
 
 use super::results::Results;
 use super::{Finding, Judged, Level, Place, Summary, Writer};
@@ -27,7 +27,7 @@ impl Writer for Sarif {
 }
 
 fn document() -> Value {
-    let rules: Vec<_> = RuleId::ALL.iter().map(|id| rule(*id)).collect();
+    let rules: Vec<_> = RuleId::ALL.iter().map(|id| descriptor(*id)).collect();
     let driver = json!({
         "name": env!("CARGO_PKG_NAME"),
         "version": env!("CARGO_PKG_VERSION"),
@@ -41,17 +41,17 @@ fn document() -> Value {
     })
 }
 
-fn rule(id: RuleId) -> Value {
-    let (rule, body) = (id.rule(), docs::body(id));
-    let level = match rule.default.as_str() {
-        "off" => "none",
-        "deny" => "error",
-        "fix" => "note",
-        _ => "warning",
+fn descriptor(id: RuleId) -> Value {
+    let body = docs::body(id);
+    let level = match id.default_level() {
+        rule::Level::Off => "none",
+        rule::Level::Warn => "warning",
+        rule::Level::Deny => "error",
+        rule::Level::Fix => "note",
     };
     json!({
-        "id": rule.id,
-        "shortDescription": {"text": rule.summary},
+        "id": id.as_str(),
+        "shortDescription": {"text": rules::summary(id)},
         "help": {"text": body, "markdown": body},
         "defaultConfiguration": {"level": level},
     })

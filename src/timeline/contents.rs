@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-use stable_hooks_policy::Operation;
 use helm::manifest::{self, Wanted};
+use helm::operation::Operation;
 use helm::order::{hook_order, kind_order};
 use helm::record::{Record, RecordHook};
+use helm::yaml::{self, Head};
 use helm::{DeletePolicies, DeletePolicy, Event};
+use serde_json::Value;
 use stable_hooks_policy::references::{Reference, Services, named_services, references};
 use stable_hooks_policy::shown::Shown;
-use helm::yaml::{self, Head};
 
 use crate::records::object_ref;
 use crate::report::ObjectRef;

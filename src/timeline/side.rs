@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use stable_hooks_policy::Operation;
+use helm::operation::Operation;
 use helm::{DeletePolicy, Event};
 
 use super::contents::{Contents, Hook, Resource};

@@ -1,6 +1,6 @@
 //! The model and its rows, from records alone.
 
-use stable_hooks_policy::Operation;
+use helm::operation::Operation;
 use helm::record::{Record, RecordHook};
 
 use super::layout::{Cell, Layout, Row, fold_text};

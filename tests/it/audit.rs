@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use stable_hooks::input::{Content, documents};
 use stable_hooks_policy::RuleId;
 use stable_hooks_policy::docs::body;
-use stable_hooks_policy::rules::RuleLevel;
+use stable_hooks_policy::rule::Family;
 
 use crate::cli::{code, run, stdout, temporary};
 use crate::docs::assert_block;
@@ -80,7 +80,7 @@ fn example(rule: RuleId) -> Value {
 }
 
 fn object_rules() -> impl Iterator<Item = RuleId> {
-    RuleId::ALL.iter().copied().filter(|id| !id.rule().is_for_releases())
+    RuleId::ALL.iter().copied().filter(|id| id.family() != Family::Release)
 }
 
 #[test]
@@ -88,10 +88,10 @@ fn audit_passes_and_fails_as_the_page_says() {
     let mut table = "| rule | default | off | warn | deny | fix |\n|---|---|---|---|---|---|\n".to_owned();
     for rule in object_rules() {
         let object = example(rule);
-        let default: RuleLevel = rule.rule().default;
-        let _ = write!(table, "| `{rule}` | {} |", default.as_str());
+        let levels: Vec<_> = rule.levels().iter().map(|level| level.as_str()).collect();
+        let _ = write!(table, "| `{rule}` | {} |", rule.default_level().as_str());
         for level in ["off", "warn", "deny", "fix"] {
-            if !default.names().contains(&level) {
+            if !levels.contains(&level) {
                 table.push_str(" |");
                 continue;
             }
@@ -118,7 +118,7 @@ fn audit_passes_and_fails_as_the_page_says() {
 fn audit_offline_says_the_same() {
     for rule in object_rules() {
         let object = example(rule);
-        for level in rule.rule().default.names() {
+        for level in rule.levels().iter().map(|level| level.as_str()) {
             let settings = only(rule, level);
             let scanned = scan(&object, &settings);
             let (results, told) = review(&object, &settings, &format!("{rule}-{level}"));

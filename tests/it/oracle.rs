@@ -7,6 +7,8 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::thread;
 
+use helm::DeletePolicy;
+use helm::order::install_rank;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::ValueTree;
@@ -16,8 +18,6 @@ use serde_json::{Value, json};
 use stable_hooks::fix::{Options, fix};
 use stable_hooks::render::{Identity, Render, Revision};
 use stable_hooks_policy::Settings;
-use helm::DeletePolicy;
-use helm::order::install_rank;
 
 use crate::engines::{files, root};
 

@@ -5,6 +5,7 @@
 
 mod hook;
 pub mod manifest;
+pub mod operation;
 pub mod order;
 pub mod record;
 #[cfg(test)]

@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::rules::RuleId;
+use crate::rule::{Family, RuleId};
+use crate::rules;
 use crate::settings::{Form, Obeyed, SETTINGS, Setting};
 
 /// The two ways in which the same bytes are annotated.
@@ -24,7 +25,7 @@ impl Policy {
     }
 
     fn rules(self) -> impl Iterator<Item = RuleId> {
-        RuleId::ALL.iter().copied().filter(move |id| id.rule().is_for_releases() == (self == Self::Releases))
+        RuleId::ALL.iter().copied().filter(move |id| (id.family() == Family::Release) == (self == Self::Releases))
     }
 }
 
@@ -71,14 +72,14 @@ const MATCH_LABELS: &str = r#"  sequence_questions:
 
 /// The question for a rule's level.
 fn level(path: &str, id: RuleId) -> String {
-    let rule = id.rule();
+    let levels: Vec<_> = id.levels().iter().map(|level| level.as_str()).collect();
     let question = Question {
-        variable: &path.replace("<rule>", rule.id),
+        variable: &path.replace("<rule>", id.as_str()),
         kind: "enum",
-        options: rule.default.names(),
-        default: &quoted(rule.default.as_str()),
+        options: &levels,
+        default: &quoted(id.default_level().as_str()),
         group: "Rules",
-        tooltip: rule.summary,
+        tooltip: rules::summary(id),
         more: "",
     };
     question.to_string()

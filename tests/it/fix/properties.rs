@@ -1,11 +1,11 @@
 //! What holds for every stream, asked of generated ones.
 
+use helm::yaml::{Limits, parse};
+use helm::{DeletePolicies, DeletePolicy, Events};
 use proptest::prelude::*;
 use serde_json::Value;
 use stable_hooks::fix::{Fixed, Options, fix};
 use stable_hooks_policy::Settings;
-use helm::{DeletePolicies, DeletePolicy, Events};
-use helm::yaml::{Limits, parse};
 
 const HOOK: &str = "helm.sh/hook";
 const POLICY: &str = "helm.sh/hook-delete-policy";

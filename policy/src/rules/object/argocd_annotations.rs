@@ -1,10 +1,12 @@
 use super::hook_weight;
 use crate::argocd;
 use crate::finding::{Edit, FieldPath, Problem};
-use helm::DeletePolicy;
 use crate::identity::HelmHook;
-use crate::rules::{Context, FixLevel, RuleId, RuleLevel};
+use crate::rule::RuleId;
+use crate::rules::declare::declare_rule;
 use crate::shown::Shown;
+use crate::subject::change::Context;
+use helm::DeletePolicy;
 
 declare_rule! {
     /// ## What it does
@@ -54,8 +56,6 @@ declare_rule! {
     ///
     /// - Argo CD, "Helm": hooks
     /// - Argo CD issue 15613: Helm's delete policy still counts beside Argo CD's
-    "argocd-annotations",
-    default: RuleLevel::Fixable(FixLevel::Fix),
     summary: "Argo CD's hook annotations beside a `helm.sh/hook`: removed where they say the same, a warning where they do not",
     check: Object(check),
 }
@@ -157,8 +157,8 @@ mod tests {
     use super::check;
     use crate::object::{Kind, Object};
     use crate::request::Change;
-    use crate::rules::Context;
     use crate::settings::Settings;
+    use crate::subject::change::Context;
     use crate::testing::{asking, test};
 
     /// How many annotations would be removed; `None` where there is no finding.

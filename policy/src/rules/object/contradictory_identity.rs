@@ -1,7 +1,8 @@
 use crate::finding::{FieldPath, Problem};
 use crate::identity::Identity;
-use crate::rules::{Context, Level, Occasion, RuleLevel};
+use crate::rules::declare::declare_rule;
 use crate::shown::Shown;
+use crate::subject::change::{Context, Occasion};
 
 declare_rule! {
     /// ## What it does
@@ -52,8 +53,6 @@ declare_rule! {
     /// ## References
     ///
     /// - Helm, `pkg/action/validate.go`: ownership is marked on release resources only
-    "contradictory-identity",
-    default: RuleLevel::Check(Level::Deny),
     summary: "`helm.sh/hook` and `meta.helm.sh/release-name` on one object; only a warning when it was so before, or when Helm adopts a hook",
     check: Object(check),
 }
@@ -95,8 +94,8 @@ mod tests {
     use super::check;
     use crate::object::{Kind, Object};
     use crate::request::Change;
-    use crate::rules::Context;
     use crate::settings::Settings;
+    use crate::subject::change::Context;
     use crate::testing::{asking, test};
 
     fn object(annotations: Value) -> Object {

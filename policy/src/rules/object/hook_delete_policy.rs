@@ -1,8 +1,9 @@
 use crate::finding::{Edit, FieldPath, Problem};
-use helm::{DeletePolicies, DeletePolicy, spelled};
 use crate::object::Kind;
-use crate::rules::{Context, FixLevel, RuleLevel};
+use crate::rules::declare::declare_rule;
 use crate::shown::Shown;
+use crate::subject::change::Context;
+use helm::{DeletePolicies, DeletePolicy, spelled};
 
 declare_rule! {
     /// ## What it does
@@ -50,8 +51,6 @@ declare_rule! {
     ///
     /// - Helm, "Chart Hooks": hook deletion policies
     /// - Helm issue 8101: a hook with hook-succeeded only "already exists"
-    "hook-delete-policy",
-    default: RuleLevel::Fixable(FixLevel::Fix),
     summary: "`helm.sh/hook-delete-policy` is missing or not exactly the configured set",
     check: Object(check),
 }
@@ -114,8 +113,8 @@ mod tests {
     use crate::finding::Problem;
     use crate::object::{Kind, Object};
     use crate::request::Change;
-    use crate::rules::Context;
     use crate::settings::Settings;
+    use crate::subject::change::Context;
     use crate::testing::{asking, test};
 
     fn problem(policy: &Value, settings: &Value) -> Option<Problem> {

@@ -1,6 +1,7 @@
 use crate::finding::{Edit, FieldPath, Problem};
-use crate::rules::{Context, FixLevel, RuleLevel};
+use crate::rules::declare::declare_rule;
 use crate::shown::Shown;
+use crate::subject::change::Context;
 
 declare_rule! {
     /// ## What it does
@@ -50,8 +51,6 @@ declare_rule! {
     ///
     /// - Helm, "Chart Hooks": the available hooks
     /// - Argo CD issue 7637: `.Release.IsUpgrade` is never true under Argo CD
-    "hook-events",
-    default: RuleLevel::Fixable(FixLevel::Fix),
     summary: "`helm.sh/hook` is not in normal form: trimmed, lower-case, no duplicates, Helm's order, install and upgrade both covered",
     check: Object(check),
 }
@@ -91,8 +90,8 @@ mod tests {
     use crate::finding::Edit;
     use crate::object::{Kind, Object};
     use crate::request::Change;
-    use crate::rules::Context;
     use crate::settings::Settings;
+    use crate::subject::change::Context;
     use crate::testing::{asking, test};
 
     fn fixed(hook: &str, complete: bool) -> Option<(String, String)> {

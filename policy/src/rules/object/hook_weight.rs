@@ -1,9 +1,10 @@
 use crate::finding::{Edit, FieldPath, Problem};
-use helm::weight;
 use crate::object::Kind;
-use crate::rules::{Context, FixLevel, RuleLevel};
+use crate::rules::declare::declare_rule;
 use crate::settings::{Settings, WeightMode};
 use crate::shown::Shown;
+use crate::subject::change::Context;
+use helm::weight;
 
 declare_rule! {
     /// ## What it does
@@ -49,8 +50,6 @@ declare_rule! {
     ///
     /// - Helm, `pkg/release/v1/util/manifest_sorter.go`: `calculateHookWeight`
     /// - Helm issue 12414: a hook's ServiceAccount is created after the Job of the same weight
-    "hook-weight",
-    default: RuleLevel::Fixable(FixLevel::Fix),
     summary: "`helm.sh/hook-weight` is missing or not an integer (Helm then takes 0)",
     check: Object(check),
 }
@@ -100,8 +99,8 @@ mod tests {
     use crate::finding::Edit;
     use crate::object::{Kind, Object};
     use crate::request::Change;
-    use crate::rules::Context;
     use crate::settings::Settings;
+    use crate::subject::change::Context;
     use crate::testing::{asking, test};
 
     fn fixed(kind: Kind, weight: &Value, mode: &str) -> Option<Edit> {

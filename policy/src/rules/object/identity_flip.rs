@@ -1,11 +1,13 @@
 use crate::argocd;
-use crate::finding::{FieldPath, ObjectRef, Problem};
-use helm::Event;
+use crate::finding::{FieldPath, Problem};
 use crate::identity::{Flip, Hook, flip};
+use crate::name::Name;
 use crate::object::Kind;
-use crate::rules::{Context, Level, RuleLevel};
-use crate::selector::MIGRATION_LABEL;
+use crate::object::MIGRATION_LABEL;
+use crate::rules::declare::declare_rule;
 use crate::shown::Shown;
+use crate::subject::change::Context;
+use helm::Event;
 
 declare_rule! {
     /// ## What it does
@@ -78,8 +80,6 @@ declare_rule! {
     ///
     /// - Helm issue 11608: a ServiceAccount that became a hook is deleted
     /// - Helm issue 12799: adding a hook annotation deletes the object on the first upgrade
-    "identity-flip",
-    default: RuleLevel::Check(Level::Deny),
     summary: "an UPDATE turns a release resource into a hook, or a hook into a release resource",
     check: Object(check),
 }
@@ -188,17 +188,18 @@ fn keep_hook(hook: &Hook<'_>, is_argocds: bool) -> String {
 
 /// The way past the policy: both states must say that it is none of its business.
 fn on_purpose(context: &Context<'_>) -> String {
-    let ObjectRef { kind, namespace, name, .. } = &context.object_ref;
-    let namespace = if namespace.is_empty() { String::new() } else { format!("-n {namespace} ") };
+    let Name { kind, namespace, name, .. } = &context.name;
+    let namespace = if namespace.is_empty() { String::new() } else { format!("-n {} ", Shown(namespace)) };
     let label = format!("{MIGRATION_LABEL}=false");
     let also = match context.object.label(MIGRATION_LABEL) {
         Some("true") => " (and set that label to \"false\" in what you apply)",
         _ => "",
     };
     format!(
-        "If the change is meant: kubectl {namespace}label {} {name} {label} --overwrite{also}, repeat it, then take the \
+        "If the change is meant: kubectl {namespace}label {} {} {label} --overwrite{also}, repeat it, then take the \
          label off again.",
-        kind.to_lowercase()
+        kind.to_lowercase(),
+        Shown(name)
     )
 }
 
@@ -210,8 +211,8 @@ mod tests {
     use crate::finding::Problem;
     use crate::object::{Kind, Object};
     use crate::request::Change;
-    use crate::rules::Context;
     use crate::settings::Settings;
+    use crate::subject::change::Context;
     use crate::testing::{asking, test};
 
     fn flip(old: &Value, new: &Value) -> Option<Problem> {

@@ -1,5 +1,6 @@
 use crate::finding::{FieldPath, Problem};
-use crate::rules::{Context, Level, RuleLevel};
+use crate::rules::declare::declare_rule;
+use crate::subject::change::Context;
 
 declare_rule! {
     /// ## What it does
@@ -45,8 +46,6 @@ declare_rule! {
     /// ## References
     ///
     /// - Helm pull request 32586: a hook Job deleted by its TTL hangs Helm 4
-    "job-ttl-too-short",
-    default: RuleLevel::Check(Level::Warn),
     summary: "a hook Job whose `ttlSecondsAfterFinished` is below `jobTtlSeconds`: a waiting Helm can miss its end",
     check: Object(check),
 }
@@ -72,8 +71,8 @@ mod tests {
     use super::check;
     use crate::object::{Kind, Object};
     use crate::request::Change;
-    use crate::rules::Context;
     use crate::settings::Settings;
+    use crate::subject::change::Context;
     use crate::testing::{asking, test};
 
     fn is_found(hook: &str, seconds: &Value) -> bool {

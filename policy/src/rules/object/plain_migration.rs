@@ -1,7 +1,8 @@
 use crate::finding::{FieldPath, Problem};
 use crate::identity::Identity;
 use crate::object::Kind;
-use crate::rules::{Context, Level, Occasion, RuleLevel};
+use crate::rules::declare::declare_rule;
+use crate::subject::change::{Context, Occasion};
 
 declare_rule! {
     /// ## What it does
@@ -42,8 +43,6 @@ declare_rule! {
     ///
     /// - Kubernetes, "Jobs": the pod template of a Job
     /// - Argo CD issue 7430: "spec.template: Invalid value"
-    "plain-migration",
-    default: RuleLevel::Check(Level::Warn),
     summary: "CREATE of a migration Job that is no hook: its next change of image cannot be applied",
     check: Object(check),
 }
@@ -74,8 +73,8 @@ mod tests {
     use super::check;
     use crate::object::{Kind, Object};
     use crate::request::Change;
-    use crate::rules::Context;
     use crate::settings::Settings;
+    use crate::subject::change::Context;
     use crate::testing::{asking, test};
 
     fn is_found(kind: Kind, metadata: Value, change: fn(Object) -> Change) -> bool {

@@ -1,7 +1,8 @@
 use crate::finding::{FieldPath, Problem};
-use helm::{Event, Events, NotAHook};
-use crate::rules::{Context, Level, RuleLevel};
+use crate::rules::declare::declare_rule;
 use crate::shown::Shown;
+use crate::subject::change::Context;
+use helm::{Event, Events, NotAHook};
 
 declare_rule! {
     /// ## What it does
@@ -43,8 +44,6 @@ declare_rule! {
     /// ## References
     ///
     /// - Helm, `pkg/release/v1/util/manifest_sorter.go`: "skipping unknown hooks"
-    "unknown-hook-event",
-    default: RuleLevel::Check(Level::Warn),
     summary: "an empty or unknown item in `helm.sh/hook`: Helm drops the document, Argo CD never applies it",
     check: Object(check),
 }
@@ -75,8 +74,8 @@ mod tests {
     use super::check;
     use crate::object::{Kind, Object};
     use crate::request::Change;
-    use crate::rules::Context;
     use crate::settings::Settings;
+    use crate::subject::change::Context;
     use crate::testing::{asking, test};
 
     fn message(annotations: Value) -> Option<String> {

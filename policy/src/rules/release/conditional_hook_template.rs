@@ -1,6 +1,8 @@
-use crate::finding::{FieldPath, Problem};
-use crate::release::{Operation, Release};
-use crate::rules::{Level, RuleLevel};
+use crate::finding::{FieldPath, ReleaseProblem};
+use crate::name::Name;
+use crate::rules::declare::{Reach, declare_rule};
+use crate::subject::release::{Release, Template};
+use helm::operation::Operation;
 
 declare_rule! {
     /// ## What it does
@@ -42,40 +44,41 @@ declare_rule! {
     /// ## References
     ///
     /// - Helm, "Built-in Objects": `Release.IsInstall`, `Release.IsUpgrade`
-    "conditional-hook-template",
-    default: RuleLevel::Check(Level::Warn),
     summary: "the template of a migration mentions `helm.sh/hook` and `.Release.IsInstall` or `.Release.IsUpgrade`: it may flip at the next upgrade",
-    check: Release(check),
+    check: Release(check, Reach::Migrations),
 }
 
-fn check(release: &Release<'_>) -> Vec<Problem> {
+fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
     // The next upgrade renders what this one has rendered.
     if release.operation == Operation::Upgrade {
         return Vec::new();
     }
-    let hooks = release.record.hooks.iter().filter(|hook| hook.is_selected).map(|hook| (&hook.key, hook.template));
-    let resources = release.record.resources.iter().filter(|resource| resource.is_selected);
-    let objects = hooks.chain(resources.map(|resource| (&resource.key, resource.template)));
-    objects
-        .filter(|(key, template)| {
-            key.judged_kind().is_some() && release.record.conditional_templates.contains(template.0)
-        })
-        .map(|(key, template)| {
-            Problem::new(
-                FieldPath::annotation(helm::HOOK),
-                format!(
-                    "is rendered by a template ({}) that mentions {} and also .Release.IsInstall or .Release.IsUpgrade. \
-                     If the one depends on the other, the next upgrade turns it over.",
-                    template.place(),
-                    helm::HOOK
-                ),
-                format!(
-                    "`stable-hooks chart` tells. If it does, take the condition off the hook annotations in {}: always \
-                     or never.",
-                    template.place()
-                ),
-            )
-            .about(key.object_ref())
-        })
-        .collect()
+    let is_conditional = |key: &Name, template: Template<'_>| {
+        key.judged_kind().is_some() && release.record.conditional_templates.contains(template.0)
+    };
+    let mut problems = Vec::new();
+    for hook in release.record.hooks.iter().filter(|hook| is_conditional(&hook.key, hook.template)) {
+        let (message, help) = describe(hook.template);
+        problems.push(hook.problem(FieldPath::annotation(helm::HOOK), message, help));
+    }
+    for resource in release.record.resources.iter().filter(|resource| is_conditional(&resource.key, resource.template))
+    {
+        let (message, help) = describe(resource.template);
+        problems.push(resource.problem(FieldPath::annotation(helm::HOOK), message, help));
+    }
+    problems
+}
+
+fn describe(template: Template<'_>) -> (String, String) {
+    let message = format!(
+        "is rendered by a template ({}) that mentions {} and also .Release.IsInstall or .Release.IsUpgrade. If the one \
+         depends on the other, the next upgrade turns it over.",
+        template.place(),
+        helm::HOOK
+    );
+    let help = format!(
+        "`stable-hooks chart` tells. If it does, take the condition off the hook annotations in {}: always or never.",
+        template.place()
+    );
+    (message, help)
 }

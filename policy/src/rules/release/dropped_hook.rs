@@ -1,8 +1,9 @@
-use crate::finding::{FieldPath, Problem};
-use helm::record::DroppedHook;
-use crate::release::{Key, Release, Template};
-use crate::rules::{Level, RuleLevel};
+use crate::finding::{FieldPath, ReleaseProblem};
+use crate::name::Name;
+use crate::rules::declare::{Reach, declare_rule};
 use crate::shown::Shown;
+use crate::subject::release::{Release, Template};
+use helm::record::DroppedHook;
 
 declare_rule! {
     /// ## What it does
@@ -53,53 +54,44 @@ declare_rule! {
     /// ## References
     ///
     /// - Helm, `pkg/release/v1/util/manifest_sorter.go`: "skipping unknown hooks"
-    "dropped-hook",
-    default: RuleLevel::Check(Level::Deny),
     summary: "a Job or ServiceAccount is lost because Helm drops a document whose `helm.sh/hook` has an empty or unknown event",
-    check: Release(check),
+    check: Release(check, Reach::Scope),
 }
 
-fn check(release: &Release<'_>) -> Vec<Problem> {
+fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
     let Some(baseline) = &release.baseline else { return Vec::new() };
     let mut problems = Vec::new();
-    for resource in baseline.resources.iter().filter(|resource| !resource.is_opted_out) {
+    for resource in &baseline.resources {
         if let Some(dropped) = dropped(release, &resource.key, resource.template) {
             // The events that the template writes are those of an item of a list.
             if resource.has_events_in_vain() && !dropped.is_told {
                 continue;
             }
             let harm = "Helm would delete the live object, and create nothing in its place.";
-            let problem = describe(release, (&resource.key, resource.template), &dropped.events, "a resource", harm);
-            problems.extend(release.scoped(&resource.key, resource.is_selected, problem));
+            let (message, help) = describe(release, resource.template, &dropped.events, "a resource", harm);
+            problems.push(resource.problem(FieldPath::annotation(helm::HOOK), message, help));
         }
     }
-    for hook in baseline.hooks.iter().filter(|hook| hook.is_part_of_the_release() && !hook.is_opted_out) {
+    for hook in baseline.hooks.iter().filter(|hook| hook.is_part_of_the_release()) {
         if let Some(dropped) = dropped(release, &hook.key, hook.template) {
             let harm = "It would not run any more.";
-            let problem = describe(release, (&hook.key, hook.template), &dropped.events, "a hook", harm);
-            problems.extend(release.scoped(&hook.key, hook.is_selected, problem.warn_at_most()));
+            let (message, help) = describe(release, hook.template, &dropped.events, "a hook", harm);
+            problems.push(hook.problem(FieldPath::annotation(helm::HOOK), message, help).warn_at_most());
         }
     }
     problems
 }
 
 /// What its template makes that Helm drops, where the object is missing in this record.
-fn dropped<'r>(release: &'r Release<'_>, key: &Key, template: Template<'_>) -> Option<&'r DroppedHook> {
+fn dropped<'r>(release: &'r Release<'_>, key: &Name, template: Template<'_>) -> Option<&'r DroppedHook> {
     if release.record.holds(key) {
         return None;
     }
     release.record.dropped_hooks.iter().find(|dropped| dropped.template == template.0)
 }
 
-fn describe(
-    release: &Release<'_>,
-    (key, template): (&Key, Template<'_>),
-    events: &str,
-    before: &str,
-    harm: &str,
-) -> Problem {
-    Problem::new(
-        FieldPath::annotation(helm::HOOK),
+fn describe(release: &Release<'_>, template: Template<'_>, events: &str, before: &str, harm: &str) -> (String, String) {
+    (
         format!(
             "is {before} of the last good revision ({template}) and missing in revision {}: Helm drops a document with \
              {}: \"{}\", for it has an event that Helm does not know, or an empty one. {harm}",
@@ -109,5 +101,4 @@ fn describe(
         ),
         format!("In {}, correct the events, or leave the annotation out.{}", template.place(), release.acceptance()),
     )
-    .about(key.object_ref())
 }

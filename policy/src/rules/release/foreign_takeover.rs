@@ -1,7 +1,7 @@
-use crate::finding::{FieldPath, Problem};
+use crate::finding::{FieldPath, ReleaseProblem};
 use crate::identity::Identity;
-use crate::release::Release;
-use crate::rules::{Level, RuleLevel};
+use crate::rules::declare::{Reach, declare_rule};
+use crate::subject::release::Release;
 
 declare_rule! {
     /// ## What it does
@@ -65,21 +65,19 @@ declare_rule! {
     /// ## References
     ///
     /// - Helm, `pkg/action/hooks.go`: before-hook-creation
-    "foreign-takeover",
-    default: RuleLevel::Check(Level::Deny),
     summary: "a hook with before-hook-creation whose object lives as a resource of another release: Helm would delete it",
-    check: Release(check),
+    check: Release(check, Reach::WarnsOfOthers),
 }
 
-fn check(release: &Release<'_>) -> Vec<Problem> {
-    let hooks = release.hooks_now().filter(|hook| !hook.is_opted_out && hook.is_deleted_before_creation());
+fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
+    let hooks = release.hooks_now().filter(|hook| hook.is_deleted_before_creation());
     let taken = hooks.filter_map(|hook| match release.live_identity(&hook.key)? {
         Identity::Resource(owner) if release.is_foreign(owner) => Some((hook, owner)),
         _ => None,
     });
     taken
         .map(|(hook, owner)| {
-            let problem = Problem::new(
+            hook.problem(
                 FieldPath::annotation(helm::HOOK),
                 format!(
                     "lives as {owner}, and is a hook of this release ({}). Helm deletes a hook's object before \
@@ -88,8 +86,6 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
                 ),
                 format!("In {}, give it a name that holds the release's name.", hook.template.place()),
             )
-            .about(hook.key.object_ref());
-            if hook.is_selected { problem } else { problem.warn_at_most() }
         })
         .collect()
 }

@@ -1,8 +1,8 @@
-use crate::finding::{FieldPath, Problem};
-use helm::DeletePolicy;
+use crate::finding::{FieldPath, ReleaseProblem};
 use crate::object::Kind;
-use crate::release::Release;
-use crate::rules::{Level, RuleLevel};
+use crate::rules::declare::{Reach, declare_rule};
+use crate::subject::release::Release;
+use helm::DeletePolicy;
 
 declare_rule! {
     /// ## What it does
@@ -44,14 +44,12 @@ declare_rule! {
     /// ## References
     ///
     /// - Helm, "Chart Hooks": hook deletion policies
-    "hook-log-retention",
-    default: RuleLevel::Check(Level::Warn),
     summary: "a delete policy that removes a migration's logs",
-    check: Release(check),
+    check: Release(check, Reach::Migrations),
 }
 
-fn check(release: &Release<'_>) -> Vec<Problem> {
-    let jobs = release.record.hooks.iter().filter(|hook| hook.is_selected && hook.key.judged_kind() == Some(Kind::Job));
+fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
+    let jobs = release.record.hooks.iter().filter(|hook| hook.key.judged_kind() == Some(Kind::Job));
     jobs.filter_map(|hook| {
         let policies = hook.policies.as_ref()?;
         let (removes, ends) =
@@ -61,18 +59,19 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
         let removes = removes.as_str();
         // Helm fails where it is to delete what has no name.
         let first = if hook.key.name.is_empty() { "give it a name and " } else { "" };
-        Some(
-            Problem::new(
-                FieldPath::annotation(helm::HOOK_DELETE_POLICY),
-                format!(
-                    "has {removes} in its delete policy ({}): the Job and the migration's logs are deleted as soon as it \
+        Some(hook.problem(
+            FieldPath::annotation(helm::HOOK_DELETE_POLICY),
+            format!(
+                "has {removes} in its delete policy ({}): the Job and the migration's logs are deleted as soon as it \
                      {ends}.",
-                    hook.template
-                ),
-                format!("In {}, {first}write {}: \"before-hook-creation\".", hook.template.place(), helm::HOOK_DELETE_POLICY),
-            )
-            .about(hook.key.object_ref()),
-        )
+                hook.template
+            ),
+            format!(
+                "In {}, {first}write {}: \"before-hook-creation\".",
+                hook.template.place(),
+                helm::HOOK_DELETE_POLICY
+            ),
+        ))
     })
     .collect()
 }

@@ -1,8 +1,10 @@
-use crate::finding::{FieldPath, Problem, names, needs};
-use helm::Events;
+use crate::finding::{FieldPath, ReleaseProblem, names, needs};
+use crate::name::Name;
 use crate::references::{Reference, Services, named_services, references};
-use crate::release::{HookDocument, Key, Live, Operation, Release, Template};
-use crate::rules::{Level, RuleLevel};
+use crate::rules::declare::{Reach, declare_rule};
+use crate::subject::release::{HookDocument, Live, Release, Template};
+use helm::Events;
+use helm::operation::Operation;
 
 declare_rule! {
     /// ## What it does
@@ -64,21 +66,19 @@ declare_rule! {
     /// ## References
     ///
     /// - Helm issue 7447: a hook Job hangs because its ServiceAccount is not there yet
-    "hook-missing-dependency",
-    default: RuleLevel::Check(Level::Deny),
     summary: "a hook of this operation needs an object that this release creates only later",
-    check: Release(check),
+    check: Release(check, Reach::WarnsOfOthers),
 }
 
-fn check(release: &Release<'_>) -> Vec<Problem> {
+fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
     let mut services = Services::default();
-    for Key { group, kind, namespace, name } in release.record.resources.iter().map(|resource| &resource.key) {
+    for Name { group, kind, namespace, name } in release.record.resources.iter().map(|resource| &resource.key) {
         if group.is_empty() && kind == "Service" {
             services.add(namespace, name);
         }
     }
     let mut problems = Vec::new();
-    for hook in release.hooks_now().filter(|hook| !hook.is_opted_out) {
+    for hook in release.hooks_now() {
         let Some(object) = &hook.object else { continue };
         for reference in references(object) {
             problems.extend(missing_object(release, hook, &reference));
@@ -92,8 +92,8 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
     problems
 }
 
-fn missing_object(release: &Release<'_>, hook: &HookDocument<'_>, reference: &Reference<'_>) -> Option<Problem> {
-    let key = Key::core(reference.kind.as_str(), &hook.key.namespace, reference.name);
+fn missing_object(release: &Release<'_>, hook: &HookDocument<'_>, reference: &Reference<'_>) -> Option<ReleaseProblem> {
+    let key = Name::core(reference.kind.as_str(), &hook.key.namespace, reference.name);
     // Of hooks among themselves the order decides: hook-order.
     if release.record.hook(&key).is_some_and(|needed| release.runs_now(needed)) {
         return None;
@@ -102,8 +102,7 @@ fn missing_object(release: &Release<'_>, hook: &HookDocument<'_>, reference: &Re
     match (template, release.exists_before(&key)) {
         (Some(template), exists) if release.runs_before_resources(hook) && exists != Some(true) => {
             let problem = comes_too_late(release, hook, &key, template, &reference.field, exists);
-            let is_known = exists == Some(false) && hook.is_selected;
-            Some(if is_known { problem } else { problem.warn_at_most() })
+            Some(if exists == Some(false) { problem } else { problem.warn_at_most() })
         }
         (None, _) if *release.live(&key) == Live::Absent => {
             Some(is_nowhere(release, hook, &key, &reference.field).warn_at_most())
@@ -112,9 +111,13 @@ fn missing_object(release: &Release<'_>, hook: &HookDocument<'_>, reference: &Re
     }
 }
 
-fn missing_service(release: &Release<'_>, hook: &HookDocument<'_>, reference: &Reference<'_>) -> Option<Problem> {
+fn missing_service(
+    release: &Release<'_>,
+    hook: &HookDocument<'_>,
+    reference: &Reference<'_>,
+) -> Option<ReleaseProblem> {
     let namespace = reference.namespace.unwrap_or(&hook.key.namespace);
-    let key = Key::core(reference.kind.as_str(), namespace, reference.name);
+    let key = Name::core(reference.kind.as_str(), namespace, reference.name);
     let template = release.record.resource(&key)?.template;
     let exists = release.exists_before(&key);
     if exists == Some(true) {
@@ -127,11 +130,11 @@ fn missing_service(release: &Release<'_>, hook: &HookDocument<'_>, reference: &R
 fn may_be_too_late(
     release: &Release<'_>,
     hook: &HookDocument<'_>,
-    key: &Key,
+    key: &Name,
     template: Template<'_>,
     field: &str,
     exists: Option<bool>,
-) -> Problem {
+) -> ReleaseProblem {
     let unless = if exists.is_none() { ", unless it was created before, which could not be looked up" } else { "" };
     let message = format!(
         "{}, which this release creates only after it ({template}){unless}. A {} hook that connects to it \
@@ -141,7 +144,7 @@ fn may_be_too_late(
         release.operation.as_str()
     );
     let help = format!("If it connects to it, in {} write {}.", hook.template.place(), moved(release, hook));
-    Problem::new(FieldPath::annotation(helm::HOOK), message, help).about(hook.key.object_ref())
+    hook.problem(FieldPath::annotation(helm::HOOK), message, help)
 }
 
 /// The annotation with which the hook runs when the release's resources are there.
@@ -154,11 +157,11 @@ fn moved(release: &Release<'_>, hook: &HookDocument<'_>) -> String {
 fn comes_too_late(
     release: &Release<'_>,
     hook: &HookDocument<'_>,
-    key: &Key,
+    key: &Name,
     template: Template<'_>,
     field: &str,
     exists: Option<bool>,
-) -> Problem {
+) -> ReleaseProblem {
     let unless = if exists.is_none() { " or was created before, which could not be looked up: if not," } else { ":" };
     let message = format!(
         "{}, which this release creates only after it ({template}){unless} as a {} hook it would wait until \
@@ -167,12 +170,11 @@ fn comes_too_late(
         release.operation.pre().as_str(),
         release.operation.as_str()
     );
-    Problem::new(FieldPath::annotation(helm::HOOK), message, remedy(release, hook, key, template))
-        .about(hook.key.object_ref())
+    hook.problem(FieldPath::annotation(helm::HOOK), message, remedy(release, hook, key, template))
 }
 
 /// Run it when the object is there, or bring the object along as an earlier hook.
-fn remedy(release: &Release<'_>, hook: &HookDocument<'_>, key: &Key, template: Template<'_>) -> String {
+fn remedy(release: &Release<'_>, hook: &HookDocument<'_>, key: &Name, template: Template<'_>) -> String {
     let earlier = match release.operation {
         Operation::Install | Operation::Upgrade => format!(
             " Or make {} a hook too in {}: {}: \"{}\", {}: \"{}\".",
@@ -188,7 +190,7 @@ fn remedy(release: &Release<'_>, hook: &HookDocument<'_>, key: &Key, template: T
     format!("In {}, write {}.{earlier}", hook.template.place(), moved(release, hook))
 }
 
-fn is_nowhere(release: &Release<'_>, hook: &HookDocument<'_>, key: &Key, field: &str) -> Problem {
+fn is_nowhere(release: &Release<'_>, hook: &HookDocument<'_>, key: &Name, field: &str) -> ReleaseProblem {
     let (what, help) = match release.record.hook(key) {
         Some(needed) => {
             let events = Events::of(needed.events.iter().chain(&hook.events).copied());
@@ -204,10 +206,9 @@ fn is_nowhere(release: &Release<'_>, hook: &HookDocument<'_>, key: &Key, field: 
             format!("Create {key} before the release, or correct the name."),
         ),
     };
-    Problem::new(
+    hook.problem(
         FieldPath::annotation(helm::HOOK),
         format!("needs {key} ({field}, {}), which is {what}: its pod cannot start.", hook.template),
         help,
     )
-    .about(hook.key.object_ref())
 }

@@ -1,10 +1,12 @@
-use crate::finding::{FieldPath, Problem};
+use crate::finding::{FieldPath, ReleaseProblem};
+use crate::identity::Identity;
+use crate::name::Name;
+use crate::object::Kind;
+use crate::rules::declare::{Reach, declare_rule};
+use crate::shown::Shown;
+use crate::subject::release::{HookDocument, Live, Release};
 use helm::record::ApplyMethod;
 use helm::{DeletePolicies, DeletePolicy};
-use crate::identity::Identity;
-use crate::object::Kind;
-use crate::release::{HookDocument, Live, Release};
-use crate::rules::{Level, RuleLevel};
 
 declare_rule! {
     /// ## What it does
@@ -72,18 +74,12 @@ declare_rule! {
     /// ## References
     ///
     /// - Helm issue 8101: a hook with hook-succeeded only "already exists"
-    "hook-never-deleted",
-    default: RuleLevel::Check(Level::Deny),
     summary: "a hook is already there and its delete policy leaves it there: it fails with \"already exists\" or does not run",
-    check: Release(check),
+    check: Release(check, Reach::WarnsOfOthers),
 }
 
-fn check(release: &Release<'_>) -> Vec<Problem> {
-    release
-        .hooks_now()
-        .filter(|hook| !hook.is_opted_out && has_a_name(hook))
-        .filter_map(|hook| find(release, hook))
-        .collect()
+fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
+    release.hooks_now().filter(|hook| has_a_name(hook)).filter_map(|hook| find(release, hook)).collect()
 }
 
 /// Each object made with generateName has another name, and meets no earlier one.
@@ -91,7 +87,7 @@ fn has_a_name(hook: &HookDocument<'_>) -> bool {
     !hook.key.name.is_empty()
 }
 
-fn find(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<Problem> {
+fn find(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<ReleaseProblem> {
     let policies = hook.policies.as_ref().filter(|policies| !policies.contains(DeletePolicy::BeforeHookCreation))?;
     let is_account = hook.key.judged_kind() == Some(Kind::ServiceAccount);
     if is_account && release.apply_method == ApplyMethod::ServerSide {
@@ -117,7 +113,7 @@ fn find(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<Problem> {
         (false, false) => Stay::Expected,
     };
     let problem = describe(release, hook, *policies, stay);
-    Some(if is_certain && hook.is_selected { problem } else { problem.warn_at_most() })
+    Some(if is_certain { problem } else { problem.warn_at_most() })
 }
 
 /// What is known of the object of the last run.
@@ -128,7 +124,7 @@ enum Stay {
     UntilItsTtl,
 }
 
-fn describe(release: &Release<'_>, hook: &HookDocument<'_>, policies: DeletePolicies, stay: Stay) -> Problem {
+fn describe(release: &Release<'_>, hook: &HookDocument<'_>, policies: DeletePolicies, stay: Stay) -> ReleaseProblem {
     let written =
         if policies.iter().next().is_some() { policies.to_string() } else { "nothing that Helm knows".to_owned() };
     let when = match stay {
@@ -142,7 +138,7 @@ fn describe(release: &Release<'_>, hook: &HookDocument<'_>, policies: DeletePoli
         ApplyMethod::ServerSide => "the next run finds it, reports success and does not run",
         ApplyMethod::ClientSide => "the next run fails with \"already exists\"",
     };
-    Problem::new(
+    hook.problem(
         FieldPath::annotation(helm::HOOK_DELETE_POLICY),
         format!(
             "has the delete policy \"{written}\" ({}), which does not remove it before its next run. {when} {harm}.",
@@ -155,12 +151,11 @@ fn describe(release: &Release<'_>, hook: &HookDocument<'_>, policies: DeletePoli
             if stay == Stay::SeenToLive { clean_up(hook) } else { String::new() }
         ),
     )
-    .about(hook.key.object_ref())
 }
 
 /// What is live stays in the way of this very operation.
 fn clean_up(hook: &HookDocument<'_>) -> String {
-    let object = hook.key.object_ref();
-    let kind = object.kind.to_lowercase();
-    format!(" What is live now must go first: kubectl -n {} delete {kind} {}", object.namespace, object.name)
+    let Name { kind, namespace, name, .. } = &hook.key;
+    let kind = Shown(kind).to_string().to_lowercase();
+    format!(" What is live now must go first: kubectl -n {} delete {kind} {}", Shown(namespace), Shown(name))
 }

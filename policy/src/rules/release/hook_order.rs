@@ -1,8 +1,9 @@
-use crate::finding::{FieldPath, Problem, needs};
-use helm::Events;
+use crate::finding::{FieldPath, ReleaseProblem, needs};
+use crate::name::Name;
 use crate::references::references;
-use crate::release::{HookDocument, Key, Release};
-use crate::rules::{Level, RuleLevel};
+use crate::rules::declare::{Reach, declare_rule};
+use crate::subject::release::{HookDocument, Release};
+use helm::Events;
 
 declare_rule! {
     /// ## What it does
@@ -68,17 +69,15 @@ declare_rule! {
     /// ## References
     ///
     /// - Helm issue 12414: a hook's ServiceAccount is created after the Job of the same weight
-    "hook-order",
-    default: RuleLevel::Check(Level::Deny),
     summary: "what a hook needs is itself a hook that runs later, or one that Helm has deleted by then",
-    check: Release(check),
+    check: Release(check, Reach::WarnsOfOthers),
 }
 
-fn check(release: &Release<'_>) -> Vec<Problem> {
+fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
     let mut problems = Vec::new();
-    for hook in release.hooks_now().filter(|hook| !hook.is_opted_out) {
+    for hook in release.hooks_now() {
         for reference in hook.object.iter().flat_map(references) {
-            let key = Key::core(reference.kind.as_str(), &hook.key.namespace, reference.name);
+            let key = Name::core(reference.kind.as_str(), &hook.key.namespace, reference.name);
             let Some(needed) = release.record.hook(&key).filter(|needed| release.runs_now(needed)) else { continue };
             let exists = release.exists_before(&key);
             // Where nobody can tell whether it is there from the last run, nothing is denied.
@@ -94,7 +93,7 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
             } else {
                 continue;
             };
-            problems.push(if is_certain && hook.is_selected { problem } else { problem.warn_at_most() });
+            problems.push(if is_certain { problem } else { problem.warn_at_most() });
         }
     }
     problems
@@ -116,8 +115,13 @@ fn is_deleted_between(release: &Release<'_>, hook: &HookDocument<'_>, needed: &H
     release.runs_after_resources(hook) && release.runs_before_resources(needed) && is_removed && !is_made_again
 }
 
-fn is_deleted(release: &Release<'_>, hook: &HookDocument<'_>, needed: &HookDocument<'_>, field: &str) -> Problem {
-    Problem::new(
+fn is_deleted(
+    release: &Release<'_>,
+    hook: &HookDocument<'_>,
+    needed: &HookDocument<'_>,
+    field: &str,
+) -> ReleaseProblem {
+    hook.problem(
         FieldPath::annotation(helm::HOOK),
         format!(
             "{}, a {} hook that Helm deletes when it has succeeded ({}: \"hook-succeeded\", {}). As a {} hook ({}) it \
@@ -136,7 +140,6 @@ fn is_deleted(release: &Release<'_>, hook: &HookDocument<'_>, needed: &HookDocum
             needed.key
         ),
     )
-    .about(hook.key.object_ref())
 }
 
 fn runs_at_the_later_event(
@@ -144,11 +147,11 @@ fn runs_at_the_later_event(
     hook: &HookDocument<'_>,
     later: &HookDocument<'_>,
     field: &str,
-) -> Problem {
+) -> ReleaseProblem {
     let (pre, post) = (release.operation.pre().as_str(), release.operation.post().as_str());
     let events = Events::of(later.events.iter().chain(&hook.events).copied());
     let events = events.map(|events| events.to_string()).unwrap_or_default();
-    Problem::new(
+    hook.problem(
         FieldPath::annotation(helm::HOOK),
         format!(
             "{}, a hook that runs after it: at {post}, and this one at {pre}. It would wait until the timeout ({}).",
@@ -164,12 +167,11 @@ fn runs_at_the_later_event(
             later.key
         ),
     )
-    .about(hook.key.object_ref())
 }
 
-fn runs_later(hook: &HookDocument<'_>, later: &HookDocument<'_>, field: &str) -> Problem {
+fn runs_later(hook: &HookDocument<'_>, later: &HookDocument<'_>, field: &str) -> ReleaseProblem {
     let wanted = hook.weight.saturating_sub(10);
-    Problem::new(
+    hook.problem(
         FieldPath::annotation(helm::HOOK_WEIGHT),
         format!(
             "{}, a hook that runs after it: weight {} against {}, and at equal weights Helm goes by name. It would \
@@ -181,5 +183,4 @@ fn runs_later(hook: &HookDocument<'_>, later: &HookDocument<'_>, field: &str) ->
         ),
         format!("In {}, write {}: \"{wanted}\" for {}.", later.template.place(), helm::HOOK_WEIGHT, later.key),
     )
-    .about(hook.key.object_ref())
 }

@@ -1,11 +1,12 @@
 use serde_json::Value;
 
-use crate::finding::{FieldPath, Problem};
+use crate::finding::{FieldPath, ReleaseProblem};
 use crate::identity::Identity;
 use crate::object::Kind;
 use crate::pod_template::Old;
-use crate::release::{Live, Operation, Release, ResourceDocument};
-use crate::rules::{Level, RuleLevel};
+use crate::rules::declare::{Reach, declare_rule};
+use crate::subject::release::{Live, Release, ResourceDocument};
+use helm::operation::Operation;
 
 declare_rule! {
     /// ## What it does
@@ -71,26 +72,19 @@ declare_rule! {
     /// ## References
     ///
     /// - Kubernetes, "Jobs": the pod template of a Job
-    "job-template-change",
-    default: RuleLevel::Check(Level::Deny),
     summary: "a plain Job of the same name has another pod template than before: half an upgrade",
-    check: Release(check),
+    check: Release(check, Reach::WarnsOfOthers),
 }
 
-fn check(release: &Release<'_>) -> Vec<Problem> {
+fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
     if release.operation == Operation::Install {
         return Vec::new();
     }
     let jobs = release.record.resources.iter().filter(|resource| resource.key.judged_kind() == Some(Kind::Job));
-    jobs.filter(|job| !job.is_opted_out && release.record.hook(&job.key).is_none())
-        .filter_map(|job| {
-            let problem = change(release, job)?;
-            Some(if job.is_selected { problem } else { problem.warn_at_most() })
-        })
-        .collect()
+    jobs.filter(|job| release.record.hook(&job.key).is_none()).filter_map(|job| change(release, job)).collect()
 }
 
-fn change(release: &Release<'_>, job: &ResourceDocument<'_>) -> Option<Problem> {
+fn change(release: &Release<'_>, job: &ResourceDocument<'_>) -> Option<ReleaseProblem> {
     let new = template(job.object.as_ref()?)?;
     if let Some(baseline) = &release.baseline {
         let old_job = baseline.resource(&job.key)?.object.as_ref()?;
@@ -123,7 +117,7 @@ fn is_suspended(job: &Value) -> bool {
     job.pointer("/spec/suspend").and_then(Value::as_bool) == Some(true)
 }
 
-fn deny(job: &ResourceDocument<'_>, field: &str, before: &str) -> Problem {
+fn deny(job: &ResourceDocument<'_>, field: &str, before: &str) -> ReleaseProblem {
     describe(job, field, before, "Helm would update what comes before it, then fail.")
 }
 
@@ -133,12 +127,12 @@ const GONE: &str = "where the Job is still there, Helm would update what comes b
 const SUSPENDED: &str = "while it is suspended and has never run, the API server takes another place for its pods \
                          (nodeSelector, tolerations, affinity), and refuses all else.";
 
-fn warn(job: &ResourceDocument<'_>, field: &str, before: &str, then: &str) -> Problem {
+fn warn(job: &ResourceDocument<'_>, field: &str, before: &str, then: &str) -> ReleaseProblem {
     describe(job, field, before, then).warn_at_most()
 }
 
-fn describe(job: &ResourceDocument<'_>, field: &str, before: &str, then: &str) -> Problem {
-    Problem::new(
+fn describe(job: &ResourceDocument<'_>, field: &str, before: &str, then: &str) -> ReleaseProblem {
+    job.problem(
         FieldPath::spec("template"),
         format!(
             "is a plain Job whose pod template differs from {before} (first in spec.template{field}; {}). A \
@@ -150,5 +144,4 @@ fn describe(job: &ResourceDocument<'_>, field: &str, before: &str, then: &str) -
             job.template.place()
         ),
     )
-    .about(job.key.object_ref())
 }

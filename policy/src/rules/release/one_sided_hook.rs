@@ -1,8 +1,8 @@
-use crate::finding::{FieldPath, Problem};
-use helm::Event;
+use crate::finding::{FieldPath, ReleaseProblem};
 use crate::object::Kind;
-use crate::release::Release;
-use crate::rules::{Level, RuleLevel};
+use crate::rules::declare::{Reach, declare_rule};
+use crate::subject::release::Release;
+use helm::Event;
 
 declare_rule! {
     /// ## What it does
@@ -44,14 +44,12 @@ declare_rule! {
     /// ## References
     ///
     /// - Argo CD issue 7637: `.Release.IsUpgrade` is never true under Argo CD
-    "one-sided-hook",
-    default: RuleLevel::Check(Level::Warn),
     summary: "a migration hook that covers only install or only upgrade",
-    check: Release(check),
+    check: Release(check, Reach::Migrations),
 }
 
-fn check(release: &Release<'_>) -> Vec<Problem> {
-    let jobs = release.record.hooks.iter().filter(|hook| hook.is_selected && hook.key.judged_kind() == Some(Kind::Job));
+fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
+    let jobs = release.record.hooks.iter().filter(|hook| hook.key.judged_kind() == Some(Kind::Job));
     jobs.filter_map(|hook| {
         let before = release.baseline.as_ref().and_then(|baseline| baseline.hook(&hook.key));
         // Another upgrade does not say what its template renders on an install.
@@ -69,14 +67,11 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
         }
         let side = if installs { "installs" } else { "upgrades" };
         let events = hook.events()?;
-        Some(
-            Problem::new(
-                FieldPath::annotation(helm::HOOK),
-                format!("is a hook of {side} only ({}: \"{events}\", {}).", helm::HOOK, hook.template),
-                format!("In {}, write {}: \"{}\".", hook.template.place(), helm::HOOK, events.safely_completed()),
-            )
-            .about(hook.key.object_ref()),
-        )
+        Some(hook.problem(
+            FieldPath::annotation(helm::HOOK),
+            format!("is a hook of {side} only ({}: \"{events}\", {}).", helm::HOOK, hook.template),
+            format!("In {}, write {}: \"{}\".", hook.template.place(), helm::HOOK, events.safely_completed()),
+        ))
     })
     .collect()
 }

@@ -1,7 +1,7 @@
-use crate::finding::{FieldPath, Problem};
+use crate::finding::{FieldPath, ReleaseProblem};
+use crate::rules::declare::{Reach, declare_rule};
+use crate::subject::release::{HookDocument, Release};
 use helm::Event;
-use crate::release::{HookDocument, Release};
-use crate::rules::{Level, RuleLevel};
 
 declare_rule! {
     /// ## What it does
@@ -55,18 +55,16 @@ declare_rule! {
     /// ## References
     ///
     /// - Flux helm-controller issue 1449: a ServiceAccount as hook and as template
-    "release-duplicate-identity",
-    default: RuleLevel::Check(Level::Deny),
     summary: "one object is both a hook and in the manifest of the same record",
-    check: Release(check),
+    check: Release(check, Reach::WarnsOfOthers),
 }
 
-fn check(release: &Release<'_>) -> Vec<Problem> {
-    let hooks = release.record.hooks.iter().filter(|hook| hook.is_part_of_the_release() && !hook.is_opted_out);
+fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
+    let hooks = release.record.hooks.iter().filter(|hook| hook.is_part_of_the_release());
     let twice = hooks.filter_map(|hook| Some((hook, release.record.resource(&hook.key)?)));
     twice
         .map(|(hook, resource)| {
-            let problem = Problem::new(
+            let problem = hook.problem(
                 FieldPath::annotation(helm::HOOK),
                 format!(
                     "is in this release twice: as a hook ({}: \"{}\", {}) and as a resource ({}). Helm \
@@ -77,11 +75,10 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
                     resource.template
                 ),
                 format!("Give one of the two another name; the hook is in {}.", hook.template.place()),
-            )
-            .about(hook.key.object_ref());
+            );
             let is_in_the_way = release.runs_before_resources(hook) && release.exists_before(&hook.key) == Some(true);
             let is_harmless = is_gone_in_time(hook) && !is_in_the_way;
-            if is_harmless || !hook.is_selected { problem.warn_at_most() } else { problem }
+            if is_harmless { problem.warn_at_most() } else { problem }
         })
         .collect()
 }

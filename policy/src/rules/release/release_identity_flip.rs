@@ -1,7 +1,8 @@
-use crate::finding::{FieldPath, Problem};
+use crate::finding::{FieldPath, ReleaseProblem};
 use crate::identity::Identity;
-use crate::release::{HookDocument, Key, Live, Release, ResourceDocument};
-use crate::rules::{Level, RuleLevel};
+use crate::name::Name;
+use crate::rules::declare::{Reach, declare_rule};
+use crate::subject::release::{HookDocument, Live, Release, ResourceDocument};
 
 declare_rule! {
     /// ## What it does
@@ -66,29 +67,27 @@ declare_rule! {
     /// ## References
     ///
     /// - Helm issues 11608 and 12799: a resource that becomes a hook is deleted
-    "release-identity-flip",
-    default: RuleLevel::Check(Level::Deny),
     summary: "a Job or ServiceAccount is a hook in one of baseline and record and a resource in the other, or lives as the other",
-    check: Release(check),
+    check: Release(check, Reach::Scope),
 }
 
-fn check(release: &Release<'_>) -> Vec<Problem> {
+fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
     let mut problems = Vec::new();
-    for hook in release.record.hooks.iter().filter(|hook| !hook.is_opted_out) {
+    for hook in &release.record.hooks {
         if let Some(before) = resource_before(release, hook) {
             let problem = becomes_hook(release, hook, &before);
             // Whoever makes a test of it, or a hook of the deletion, may well want it gone.
             let problem = if hook.is_part_of_the_release() { problem } else { problem.warn_at_most() };
-            problems.extend(release.scoped(&hook.key, hook.is_selected, problem));
+            problems.push(problem);
         }
     }
-    for resource in release.record.resources.iter().filter(|resource| !resource.is_opted_out) {
+    for resource in &release.record.resources {
         // What is both in this record is release-duplicate-identity's.
         if let Some(before) = hook_before(release, &resource.key)
             && release.record.hook(&resource.key).is_none()
         {
             let problem = becomes_resource(release, resource, &before);
-            problems.extend(release.scoped(&resource.key, resource.is_selected, problem));
+            problems.push(problem);
         }
     }
     problems
@@ -121,7 +120,7 @@ struct HookBefore {
     gone: Option<&'static str>,
 }
 
-fn hook_before(release: &Release<'_>, key: &Key) -> Option<HookBefore> {
+fn hook_before(release: &Release<'_>, key: &Name) -> Option<HookBefore> {
     if let Some(baseline) = &release.baseline {
         let was_hook = baseline.hook(key).filter(|hook| hook.is_part_of_the_release());
         if let Some(hook) = was_hook.filter(|_| baseline.resource(key).is_none()) {
@@ -155,7 +154,7 @@ fn why_gone(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<&'static s
     }
 }
 
-fn becomes_hook(release: &Release<'_>, hook: &HookDocument<'_>, before: &str) -> Problem {
+fn becomes_hook(release: &Release<'_>, hook: &HookDocument<'_>, before: &str) -> ReleaseProblem {
     let events = hook.events_text();
     let stable = hook.events().map(|events| events.safely_completed().to_string()).unwrap_or_default();
     let mut remedy = format!(
@@ -173,7 +172,7 @@ fn becomes_hook(release: &Release<'_>, hook: &HookDocument<'_>, before: &str) ->
         helm::HOOK,
         hook.template
     );
-    let problem = Problem::new(FieldPath::annotation(helm::HOOK), message, remedy).about(hook.key.object_ref());
+    let problem = hook.problem(FieldPath::annotation(helm::HOOK), message, remedy);
     if is_harmless { problem.warn_at_most() } else { problem }
 }
 
@@ -231,7 +230,7 @@ fn harm_of_hook(release: &Release<'_>, hook: &HookDocument<'_>) -> (&'static str
     }
 }
 
-fn becomes_resource(release: &Release<'_>, resource: &ResourceDocument<'_>, before: &HookBefore) -> Problem {
+fn becomes_resource(release: &Release<'_>, resource: &ResourceDocument<'_>, before: &HookBefore) -> ReleaseProblem {
     let harm = match before.gone {
         Some(why) => format!(
             "{why}: then Helm creates it as a resource. If an object of the hook is left, Helm stops with \"invalid \
@@ -251,6 +250,6 @@ fn becomes_resource(release: &Release<'_>, resource: &ResourceDocument<'_>, befo
         helm::HOOK,
         release.acceptance()
     );
-    let problem = Problem::new(FieldPath::annotation(helm::HOOK), message, remedy).about(resource.key.object_ref());
+    let problem = resource.problem(FieldPath::annotation(helm::HOOK), message, remedy);
     if before.gone.is_some() { problem.warn_at_most() } else { problem }
 }

@@ -1,11 +1,12 @@
 use std::collections::BTreeMap;
 
-use crate::finding::{FieldPath, Problem};
-use helm::Event;
+use crate::finding::{FieldPath, ReleaseProblem};
+use crate::name::Name;
 use crate::object::Kind;
 use crate::references::pod_account;
-use crate::release::{HookDocument, Key, Release, ResourceDocument};
-use crate::rules::{Level, RuleLevel};
+use crate::rules::declare::{Reach, declare_rule};
+use crate::subject::release::{HookDocument, Release, ResourceDocument};
+use helm::Event;
 
 declare_rule! {
     /// ## What it does
@@ -56,18 +57,16 @@ declare_rule! {
     /// ## References
     ///
     /// - tuist issue 11920: tokens of a recreated ServiceAccount
-    "shared-hook-account",
-    default: RuleLevel::Check(Level::Warn),
     summary: "a hook ServiceAccount that a workload of the manifest runs as: recreated on each upgrade",
-    check: Release(check),
+    check: Release(check, Reach::Everything),
 }
 
-fn check(release: &Release<'_>) -> Vec<Problem> {
+fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
     let mut accounts = Vec::new();
     for hook in &release.record.hooks {
         let is_account = hook.key.judged_kind() == Some(Kind::ServiceAccount);
         let is_recreated = [Event::PreUpgrade, Event::PostUpgrade].iter().any(|event| hook.events.contains(event));
-        if is_account && is_recreated && !hook.is_opted_out && hook.is_deleted_before_creation() {
+        if is_account && is_recreated && hook.is_deleted_before_creation() {
             accounts.push(hook);
         }
     }
@@ -84,7 +83,7 @@ fn check(release: &Release<'_>) -> Vec<Problem> {
 }
 
 /// The first workload that runs as each account, by its place: one walk, however many accounts there are.
-fn users(release: &Release<'_>) -> BTreeMap<Key, usize> {
+fn users(release: &Release<'_>) -> BTreeMap<Name, usize> {
     let mut users = BTreeMap::new();
     for (place, resource) in release.record.resources.iter().enumerate() {
         // An escape can spell the word in another way.
@@ -93,14 +92,14 @@ fn users(release: &Release<'_>) -> BTreeMap<Key, usize> {
         }
         let Some(object) = resource.read() else { continue };
         if let Some(account) = pod_account(&object) {
-            users.entry(Key::core("ServiceAccount", &resource.key.namespace, account)).or_insert(place);
+            users.entry(Name::core("ServiceAccount", &resource.key.namespace, account)).or_insert(place);
         }
     }
     users
 }
 
-fn describe(account: &HookDocument<'_>, user: &ResourceDocument<'_>) -> Problem {
-    Problem::new(
+fn describe(account: &HookDocument<'_>, user: &ResourceDocument<'_>) -> ReleaseProblem {
+    account.problem(
         FieldPath::annotation(helm::HOOK),
         format!(
             "is a hook ({}) that {} runs as ({}): Helm recreates it on each upgrade, and the tokens of \
@@ -112,5 +111,4 @@ fn describe(account: &HookDocument<'_>, user: &ResourceDocument<'_>) -> Problem 
             account.template.place()
         ),
     )
-    .about(account.key.object_ref())
 }

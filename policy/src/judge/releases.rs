@@ -1,13 +1,18 @@
 //! Judges a release at the one moment when nothing of it has been touched: when Helm writes its record.
 
 use crate::cluster::{Cluster, Lookup, Query};
-use helm::record::{self, DecodeError, Record};
-use crate::release::{ACCEPT_LABEL, Operation, Release, Stored};
+use crate::finding::{Finding, Problem, ReleaseProblem};
 use crate::request::{Storage, StoredRelease};
-use crate::rules::check_release;
-use crate::settings::{BaselineSource, Settings, Strictness};
+use crate::rule::{Level, Mending, RuleId};
+use crate::rules;
+use crate::rules::declare::{Check, Reach};
+use crate::selector::Standing;
+use crate::settings::{BaselineSource, Scope, Settings, Strictness};
 use crate::shown::Shown;
+use crate::subject::release::{ACCEPT_LABEL, Release, Stored};
 use crate::verdict::{Decision, Verdict, decide};
+use helm::operation::Operation;
+use helm::record::{self, DecodeError, Record};
 
 /// The verdict on a record that is being created; one of an operation that is over is allowed unread.
 pub(crate) fn judge(stored: &StoredRelease, settings: &Settings, cluster: &dyn Cluster) -> Verdict {
@@ -61,7 +66,7 @@ fn judge_record(
         return unjudged(format!("the release cannot be judged completely: {first}"), Strictness::Deny);
     }
     notes.extend(failures);
-    Verdict { baseline: Some(compared_with), ..decide(check_release(&release), notes) }
+    Verdict { baseline: Some(compared_with), ..decide(check(&release), notes) }
 }
 
 /// An earlier record of the release.
@@ -135,5 +140,44 @@ fn unjudged(reason: String, strictness: Strictness) -> Verdict {
     match strictness {
         Strictness::Warn => Verdict { notes: vec![reason], ..Verdict::allow() },
         Strictness::Deny => Verdict { decision: Decision::Refuse(reason), ..Verdict::allow() },
+    }
+}
+
+/// Every finding about a release, in the order of the registry.
+fn check(release: &Release<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for id in RuleId::ALL {
+        let level = release.settings.level(*id);
+        if level == Level::Off {
+            continue;
+        }
+        let Check::Release(check, reach) = rules::check(*id) else { continue };
+        for found in check(release) {
+            let Some(may_deny) = may_deny(release, reach, &found) else { continue };
+            let ReleaseProblem { object, problem: Problem { path, message, help, warn_at_most, .. }, .. } = found;
+            let may_deny = may_deny && !warn_at_most && !release.is_lenient();
+            let Some(effect) = level.effect(may_deny, Mending::Impossible) else { continue };
+            findings.push(Finding { rule: *id, effect, object, path, message, help, edits: Vec::new() });
+        }
+    }
+    findings
+}
+
+/// Whether a rule of that reach may deny for such an object; `None` where it says nothing about it.
+fn may_deny(release: &Release<'_>, reach: Reach, found: &ReleaseProblem) -> Option<bool> {
+    match (found.standing, reach) {
+        (Standing::OptedOut, _) | (Standing::Other, Reach::Migrations) => None,
+        (standing, Reach::Scope) => {
+            let is_judged = found.object.judged_kind().is_some();
+            let is_in_scope = match release.settings.releases.scope {
+                Scope::All => true,
+                Scope::JobsAndServiceAccounts => is_judged,
+                Scope::Selected => is_judged || standing == Standing::Migration,
+            };
+            let is_left_alone = release.settings.releases.scope == Scope::Selected && standing == Standing::Other;
+            is_in_scope.then_some(!is_left_alone && !release.is_flip_accepted)
+        }
+        (Standing::Other, Reach::WarnsOfOthers) => Some(false),
+        (Standing::Migration, Reach::WarnsOfOthers | Reach::Migrations) | (_, Reach::Everything) => Some(true),
     }
 }

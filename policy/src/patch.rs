@@ -3,8 +3,24 @@
 use json_patch::{AddOperation, Patch, PatchOperation, RemoveOperation};
 use serde_json::Value;
 
-use crate::finding::{Edit, Effect, FieldPath, Finding};
-use crate::verdict::NonEmptyPatch;
+use crate::finding::{Edit, FieldPath, Finding};
+use crate::rule::Effect;
+
+/// A patch that changes something.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NonEmptyPatch(Patch);
+
+impl NonEmptyPatch {
+    fn new(patch: Patch) -> Option<Self> {
+        (!patch.is_empty()).then_some(Self(patch))
+    }
+}
+
+impl AsRef<Patch> for NonEmptyPatch {
+    fn as_ref(&self) -> &Patch {
+        &self.0
+    }
+}
 
 /// The edits of everything that is to be fixed, as one patch (RFC 6902).
 pub(crate) fn plan(findings: &[Finding]) -> Option<NonEmptyPatch> {

@@ -4,21 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{Key, Template};
+use super::template::Template;
+use crate::finding::{FieldPath, Problem, ReleaseProblem};
+use crate::name::Name;
+use crate::object::Kind;
+use crate::object::MIGRATION_LABEL;
+use crate::references::{RefKind, possible_services, references};
+use crate::selector::{Standing, is_labelled};
+use crate::settings::Settings;
 use helm::manifest::{self, Document, Wanted};
 use helm::order::hook_order;
 use helm::record::{DroppedHook, Record, RecordHook};
-use helm::{DeletePolicies, DeletePolicy, Event, Events};
-use crate::object::Kind;
-use crate::references::{RefKind, possible_services, references};
-use crate::selector::{MIGRATION_LABEL, is_labelled};
-use crate::settings::Settings;
 use helm::yaml::{self, Head};
+use helm::{DeletePolicies, DeletePolicy, Event, Events};
 
 /// A hook of the record, as Helm has parsed it.
 #[expect(clippy::struct_excessive_bools, reason = "each says one thing of the document, and no two exclude each other")]
 pub(crate) struct HookDocument<'a> {
-    pub(crate) key: Key,
+    pub(crate) key: Name,
     pub(crate) template: Template<'a>,
     pub(crate) events: Vec<Event>,
     pub(crate) weight: i64,
@@ -28,18 +31,16 @@ pub(crate) struct HookDocument<'a> {
     pub(crate) is_kept: bool,
     /// An item of a list that is the hook: it carries no hook annotation of its own.
     pub(crate) is_in_list: bool,
-    pub(crate) is_selected: bool,
-    pub(crate) is_opted_out: bool,
+    pub(crate) standing: Standing,
     /// The whole document, of a Job or a Pod: those Helm waits for.
     pub(crate) object: Option<Value>,
 }
 
 /// A document of the record's manifest.
 pub(crate) struct ResourceDocument<'a> {
-    pub(crate) key: Key,
+    pub(crate) key: Name,
     pub(crate) template: Template<'a>,
-    pub(crate) is_selected: bool,
-    pub(crate) is_opted_out: bool,
+    pub(crate) standing: Standing,
     /// The whole document, of a Job.
     pub(crate) object: Option<Value>,
     document: Document<'a>,
@@ -53,8 +54,8 @@ pub(crate) struct Contents<'a> {
     pub(crate) conditional_templates: &'a BTreeSet<String>,
     pub(crate) dropped_hooks: &'a [DroppedHook],
     /// Where each key stands first: rules ask by key for every document, and a search each time would be quadratic.
-    hook_places: BTreeMap<Key, usize>,
-    resource_places: BTreeMap<Key, usize>,
+    hook_places: BTreeMap<Name, usize>,
+    resource_places: BTreeMap<Name, usize>,
     unreadable: usize,
     is_cut_off: bool,
 }
@@ -74,6 +75,12 @@ impl HookDocument<'_> {
         self.policies.as_ref().is_some_and(|policies| policies.contains(DeletePolicy::HookSucceeded))
     }
 
+    /// Something that a rule reports of it.
+    pub(crate) fn problem(&self, path: FieldPath, message: String, help: String) -> ReleaseProblem {
+        let problem = Problem::new(path, message, help);
+        ReleaseProblem { object: self.key.clone(), standing: self.standing, problem }
+    }
+
     /// The events as an annotation spells them.
     pub(crate) fn events_text(&self) -> String {
         self.events().map(|events| events.to_string()).unwrap_or_default()
@@ -85,6 +92,12 @@ impl HookDocument<'_> {
 }
 
 impl ResourceDocument<'_> {
+    /// Something that a rule reports of it.
+    pub(crate) fn problem(&self, path: FieldPath, message: String, help: String) -> ReleaseProblem {
+        let problem = Problem::new(path, message, help);
+        ReleaseProblem { object: self.key.clone(), standing: self.standing, problem }
+    }
+
     /// Its text holds the word; cheaper than reading it.
     pub(crate) fn mentions(&self, word: &str) -> bool {
         self.document.text.contains(word)
@@ -149,20 +162,20 @@ impl<'a> Contents<'a> {
     }
 
     /// A hook or a resource of that name is in it.
-    pub(crate) fn holds(&self, key: &Key) -> bool {
+    pub(crate) fn holds(&self, key: &Name) -> bool {
         self.hook(key).is_some() || self.resource(key).is_some()
     }
 
-    pub(crate) fn hook(&self, key: &Key) -> Option<&HookDocument<'a>> {
+    pub(crate) fn hook(&self, key: &Name) -> Option<&HookDocument<'a>> {
         self.hooks.get(*self.hook_places.get(key)?)
     }
 
     /// Of two hooks of one event Helm runs the first one first.
-    pub(crate) fn runs_before(&self, first: &Key, second: &Key) -> bool {
+    pub(crate) fn runs_before(&self, first: &Name, second: &Name) -> bool {
         self.hook_places.get(first) < self.hook_places.get(second)
     }
 
-    pub(crate) fn resource(&self, key: &Key) -> Option<&ResourceDocument<'a>> {
+    pub(crate) fn resource(&self, key: &Name) -> Option<&ResourceDocument<'a>> {
         self.resources.get(*self.resource_places.get(key)?)
     }
 
@@ -182,24 +195,26 @@ impl<'a> Contents<'a> {
 
     /// A ServiceAccount is part of a migration when a selected Job of the same release runs as it.
     fn select_accounts_of_selected_jobs(&mut self) {
-        let jobs = self.hooks.iter().filter(|hook| hook.is_selected).map(|hook| (&hook.key, &hook.object));
-        let plain = self.resources.iter().filter(|resource| resource.is_selected);
+        let jobs =
+            self.hooks.iter().filter(|hook| hook.standing == Standing::Migration).map(|hook| (&hook.key, &hook.object));
+        let plain = self.resources.iter().filter(|resource| resource.standing == Standing::Migration);
         let mut accounts = BTreeSet::new();
         for (key, object) in jobs.chain(plain.map(|resource| (&resource.key, &resource.object))) {
             let named =
                 object.iter().flat_map(references).filter(|reference| reference.kind == RefKind::ServiceAccount);
-            accounts.extend(named.map(|reference| Key::core("ServiceAccount", &key.namespace, reference.name)));
+            accounts.extend(named.map(|reference| Name::core("ServiceAccount", &key.namespace, reference.name)));
         }
-        for hook in self.hooks.iter_mut().filter(|hook| accounts.contains(&hook.key)) {
-            hook.is_selected = !hook.is_opted_out;
-        }
-        for resource in self.resources.iter_mut().filter(|resource| accounts.contains(&resource.key)) {
-            resource.is_selected = !resource.is_opted_out;
+        let hooks = self.hooks.iter_mut().map(|hook| (&hook.key, &mut hook.standing));
+        let resources = self.resources.iter_mut().map(|resource| (&resource.key, &mut resource.standing));
+        for (key, standing) in hooks.chain(resources) {
+            if *standing == Standing::Other && accounts.contains(key) {
+                *standing = Standing::Migration;
+            }
         }
     }
 }
 
-fn places<'k>(keys: impl Iterator<Item = &'k Key>) -> BTreeMap<Key, usize> {
+fn places<'k>(keys: impl Iterator<Item = &'k Name>) -> BTreeMap<Name, usize> {
     let mut places = BTreeMap::new();
     for (place, key) in keys.enumerate() {
         places.entry(key.clone()).or_insert(place);
@@ -226,7 +241,7 @@ fn read_hook<'a>(objects: &mut Vec<HookDocument<'a>>, hook: &'a RecordHook, reco
 
 /// One object that a hook creates.
 struct HookObject<'h> {
-    key: Key,
+    key: Name,
     head: &'h Head,
     /// Where the hook is a list that holds it.
     item: Option<Value>,
@@ -252,8 +267,7 @@ impl HookObject<'_> {
             policies,
             is_kept: helm::is_kept(head),
             is_in_list,
-            is_selected: is_part_of_the_release && is_migration,
-            is_opted_out: is_opted_out(head),
+            standing: standing(head, is_part_of_the_release && is_migration),
         }
     }
 }
@@ -262,23 +276,27 @@ fn read_resource<'a>(document: Document<'a>, record: &Record, settings: &Setting
     let head = &document.head;
     let key = key(head, &head.kind, &head.name, record);
     let is_job = key.judged_kind() == Some(Kind::Job);
+    let is_migration = is_labelled(settings, |key| head.labels.get(key).map(String::as_str));
     ResourceDocument {
         object: is_job.then(|| document.object(&yaml::Limits::default())).flatten(),
         key,
         template: Template(document.path),
-        is_selected: is_labelled(settings, |key| head.labels.get(key).map(String::as_str)),
-        is_opted_out: is_opted_out(head),
+        standing: standing(head, is_migration),
         document,
     }
 }
 
-fn is_opted_out(head: &Head) -> bool {
-    head.labels.get(MIGRATION_LABEL).is_some_and(|value| value == "false")
+fn standing(head: &Head, is_migration: bool) -> Standing {
+    match head.labels.get(MIGRATION_LABEL).map(String::as_str) {
+        Some("false") => Standing::OptedOut,
+        _ if is_migration => Standing::Migration,
+        _ => Standing::Other,
+    }
 }
 
 /// A document without a namespace goes where the release goes.
-fn key(head: &Head, kind: &str, name: &str, record: &Record) -> Key {
+fn key(head: &Head, kind: &str, name: &str, record: &Record) -> Name {
     let namespace = if head.namespace.is_empty() { &record.namespace } else { &head.namespace };
     let [group, kind, namespace, name] = [head.group(), kind, namespace, name].map(str::to_owned);
-    Key { group, kind, namespace, name }
+    Name { group, kind, namespace, name }
 }

@@ -2,134 +2,28 @@
 
 mod contents;
 mod lookups;
+mod template;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde_json::Value;
 
 use crate::cluster::Cluster;
-use crate::finding::{ObjectRef, Problem};
-use helm::Event;
-use helm::record::{ApplyMethod, Record};
 use crate::identity::{Identity, Owner, classify};
-use crate::object::{Kind, Object};
-use crate::settings::{Scope, Settings, Strictness};
+use crate::name::Name;
+use crate::object::Object;
+use crate::settings::{Settings, Strictness};
 use crate::shown::Shown;
 pub(crate) use contents::{Contents, HookDocument, ResourceDocument};
+use helm::Event;
+use helm::operation::Operation;
+use helm::record::{ApplyMethod, Record};
 pub(crate) use lookups::Live;
 use lookups::Lookups;
+pub(crate) use template::Template;
 
 /// The label of a record that accepts its flips; good only for the revision that it names.
 pub(crate) const ACCEPT_LABEL: &str = "stable-hooks/accept-flip";
-
-/// What Helm is about to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
-    Install,
-    Upgrade,
-    Rollback,
-}
-
-impl Operation {
-    /// The operation of a record that Helm has just begun; `None` for one that is over, a restored backup for example.
-    pub fn of_status(status: &str) -> Option<Self> {
-        match status {
-            "pending-install" => Some(Self::Install),
-            "pending-upgrade" => Some(Self::Upgrade),
-            "pending-rollback" => Some(Self::Rollback),
-            _ => None,
-        }
-    }
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Install => "install",
-            Self::Upgrade => "upgrade",
-            Self::Rollback => "rollback",
-        }
-    }
-
-    /// The event before the release's resources are touched.
-    pub fn pre(self) -> Event {
-        match self {
-            Self::Install => Event::PreInstall,
-            Self::Upgrade => Event::PreUpgrade,
-            Self::Rollback => Event::PreRollback,
-        }
-    }
-
-    /// The event after that.
-    pub fn post(self) -> Event {
-        match self {
-            Self::Install => Event::PostInstall,
-            Self::Upgrade => Event::PostUpgrade,
-            Self::Rollback => Event::PostRollback,
-        }
-    }
-}
-
-/// What an object is called, across hooks, resources and the cluster. The version is no part of it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key {
-    pub(crate) group: String,
-    pub(crate) kind: String,
-    pub(crate) namespace: String,
-    pub(crate) name: String,
-}
-
-impl Key {
-    /// The kind that the policy judges, if it is one.
-    pub(crate) fn judged_kind(&self) -> Option<Kind> {
-        Kind::parse(&self.group, "v1", &self.kind)
-    }
-
-    pub(crate) fn core(kind: &str, namespace: &str, name: &str) -> Self {
-        let [group, kind, namespace, name] = ["", kind, namespace, name].map(str::to_owned);
-        Self { group, kind, namespace, name }
-    }
-
-    pub(crate) fn object_ref(&self) -> ObjectRef {
-        let shown = |text: &str| Shown(text).to_string();
-        ObjectRef {
-            group: shown(&self.group),
-            kind: shown(&self.kind),
-            namespace: shown(&self.namespace),
-            name: shown(&self.name),
-        }
-    }
-}
-
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.object_ref().fmt(f)
-    }
-}
-
-/// The template that rendered a document, from the chart's name on; a render that was made elsewhere may not say it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Template<'a>(pub(crate) &'a str);
-
-impl Template<'_> {
-    /// Where something is to be changed: behind "In".
-    pub(crate) fn place(self) -> String {
-        if self.0.is_empty() { "its template".to_owned() } else { Shown(self.0).to_string() }
-    }
-
-    /// Both, where a sentence is about two documents.
-    pub(crate) fn and(self, other: Self) -> String {
-        if self.0.is_empty() || other.0.is_empty() {
-            return "templates unknown".to_owned();
-        }
-        format!("templates {} and {}", Shown(self.0), Shown(other.0))
-    }
-}
-
-impl fmt::Display for Template<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { f.write_str("template unknown") } else { write!(f, "template {}", Shown(self.0)) }
-    }
-}
 
 /// Everything that the release rules look at.
 pub(crate) struct Release<'a> {
@@ -147,8 +41,8 @@ pub(crate) struct Release<'a> {
     pub(crate) baseline: Option<Contents<'a>>,
     /// That revision is the one that an install made.
     pub(crate) is_baseline_first: bool,
-    live: BTreeMap<Key, Live>,
-    is_flip_accepted: bool,
+    live: BTreeMap<Name, Live>,
+    pub(crate) is_flip_accepted: bool,
 }
 
 /// A record, its labels, and where it is stored.
@@ -219,17 +113,6 @@ impl<'a> Release<'a> {
         }
     }
 
-    /// What `releases.scope` and an acceptance leave of a problem with an identity.
-    pub(crate) fn scoped(&self, key: &Key, is_selected: bool, problem: Problem) -> Option<Problem> {
-        let problem = if self.is_flip_accepted { problem.warn_at_most() } else { problem };
-        match self.settings.releases.scope {
-            Scope::All => Some(problem),
-            Scope::JobsAndServiceAccounts => key.judged_kind().map(|_| problem),
-            Scope::Selected if is_selected => Some(problem),
-            Scope::Selected => key.judged_kind().map(|_| problem.warn_at_most()),
-        }
-    }
-
     /// The record lies in another namespace than its objects.
     fn is_stored_apart(&self) -> bool {
         self.namespace != self.objects_namespace
@@ -264,12 +147,12 @@ impl<'a> Release<'a> {
         hook.events.contains(&self.operation.post())
     }
 
-    pub(crate) fn live(&self, key: &Key) -> &Live {
+    pub(crate) fn live(&self, key: &Name) -> &Live {
         self.live.get(key).unwrap_or(&Live::Unknown)
     }
 
     /// What lives under this key, if that is known to be a hook or a resource.
-    pub(crate) fn live_identity(&self, key: &Key) -> Option<Identity<'_>> {
+    pub(crate) fn live_identity(&self, key: &Name) -> Option<Identity<'_>> {
         match self.live(key) {
             Live::Found(object) => Some(classify(object)),
             Live::Absent | Live::Unknown => None,
@@ -286,7 +169,7 @@ impl<'a> Release<'a> {
     }
 
     /// The object is there before this operation begins: `None` where nobody can tell.
-    pub(crate) fn exists_before(&self, key: &Key) -> Option<bool> {
+    pub(crate) fn exists_before(&self, key: &Name) -> Option<bool> {
         let in_baseline = self.baseline.as_ref().is_some_and(|baseline| {
             let hook = baseline.hook(key);
             let is_left = hook.is_some_and(|hook| !self.has_never_run(hook) && !hook.is_deleted_after_success());
@@ -304,7 +187,7 @@ impl<'a> Release<'a> {
 
     /// The Job that was there has a TTL, which removes it some time after its end, and no cluster shows that it is still
     /// there. `before` is the Job as the last good revision had it.
-    pub(crate) fn ttl_may_have_removed(&self, key: &Key, before: Option<&Value>) -> bool {
+    pub(crate) fn ttl_may_have_removed(&self, key: &Name, before: Option<&Value>) -> bool {
         let live = self.live(key).object().map(Object::raw);
         let has_ttl = |job: &Value| job.pointer("/spec/ttlSecondsAfterFinished").is_some_and(|ttl| !ttl.is_null());
         // Only an API server gives objects a uid: a render has none.

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Contents, Key};
+use super::contents::Contents;
 use crate::cluster::{Cluster, Lookup, Query};
+use crate::name::Name;
 use crate::object::{Kind, Object};
 use crate::references::references;
 
@@ -19,10 +20,10 @@ pub(crate) enum Live {
 pub(super) struct Lookups<'c> {
     cluster: &'c dyn Cluster,
     left: u64,
-    live: BTreeMap<Key, Live>,
+    live: BTreeMap<Name, Live>,
     /// Kinds that nobody tells us about, and why: asked once, since each question costs time.
     unavailable: BTreeMap<&'static str, &'static str>,
-    skipped: BTreeSet<Key>,
+    skipped: BTreeSet<Name>,
 }
 
 impl<'c> Lookups<'c> {
@@ -43,12 +44,12 @@ impl<'c> Lookups<'c> {
         }
         for hook in &contents.hooks {
             for reference in hook.object.iter().flat_map(references) {
-                self.get(&Key::core(reference.kind.as_str(), &hook.key.namespace, reference.name));
+                self.get(&Name::core(reference.kind.as_str(), &hook.key.namespace, reference.name));
             }
         }
     }
 
-    fn get(&mut self, key: &Key) {
+    fn get(&mut self, key: &Name) {
         let Some(kind) = key.judged_kind() else { return };
         if key.name.is_empty() || self.live.contains_key(key) || self.unavailable.contains_key(kind.as_str()) {
             return;
@@ -77,7 +78,7 @@ impl<'c> Lookups<'c> {
     }
 
     /// What was found, and in words what could not be looked up.
-    pub(super) fn finish(self) -> (BTreeMap<Key, Live>, Vec<String>) {
+    pub(super) fn finish(self) -> (BTreeMap<Name, Live>, Vec<String>) {
         let unavailable = self.unavailable.iter();
         let mut notes: Vec<_> =
             unavailable.map(|(kind, reason)| format!("live {kind}s could not be looked up: {reason}")).collect();

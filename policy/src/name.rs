@@ -1,0 +1,66 @@
+//! What an object is called, across requests, records and the cluster. The version is no part of it.
+
+use std::fmt;
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+use crate::object::Kind;
+use crate::shown::Shown;
+
+/// The name of one object, as it was written; escaped where it is written again.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Name {
+    pub group: String,
+    pub kind: String,
+    pub namespace: String,
+    /// Or the generateName with a `*`.
+    pub name: String,
+}
+
+impl Name {
+    pub(crate) fn core(kind: &str, namespace: &str, name: &str) -> Self {
+        let [group, kind, namespace, name] = ["", kind, namespace, name].map(str::to_owned);
+        Self { group, kind, namespace, name }
+    }
+
+    /// The kind that the policy judges, if it is one.
+    pub(crate) fn judged_kind(&self) -> Option<Kind> {
+        Kind::parse(&self.group, "v1", &self.kind)
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", Shown(&self.kind))?;
+        if !self.namespace.is_empty() {
+            write!(f, "{}/", Shown(&self.namespace))?;
+        }
+        if self.name.is_empty() { f.write_str("(no name)") } else { Shown(&self.name).fmt(f) }
+    }
+}
+
+impl Serialize for Name {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Name", 4)?;
+        fields.serialize_field("group", &Shown(&self.group).to_string())?;
+        fields.serialize_field("kind", &Shown(&self.kind).to_string())?;
+        fields.serialize_field("namespace", &Shown(&self.namespace).to_string())?;
+        fields.serialize_field("name", &Shown(&self.name).to_string())?;
+        fields.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Name;
+    use crate::testing::test;
+
+    #[test]
+    fn objects_without_a_name_are_still_shown() {
+        assert_eq!(Name::core("Job", "n", "a").to_string(), "Job n/a");
+        assert_eq!(Name::core("Job", "", "a-*").to_string(), "Job a-*");
+        assert_eq!(Name::core("Job", "", "").to_string(), "Job (no name)");
+        assert_eq!(Name::core("Job", "", "a\nDENIED").to_string(), "Job a\\nDENIED");
+    }
+}

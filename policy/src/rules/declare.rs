@@ -1,0 +1,45 @@
+//! How a rule's file declares its rule.
+
+use crate::finding::{Problem, ReleaseProblem};
+use crate::subject::change::Context;
+use crate::subject::release::Release;
+
+/// A rule: its page and its check. What it is called and how strict it is, the registry says (`rule.rs`).
+pub(crate) struct Rule {
+    /// What triggers it, for tables; empty inside the wasm.
+    pub(crate) summary: &'static str,
+    /// The page, in Markdown; empty inside the wasm, which never shows it.
+    pub(crate) docs: &'static str,
+    pub(crate) check: Check,
+}
+
+/// What a rule looks at.
+#[derive(Clone, Copy)]
+pub(crate) enum Check {
+    Object(fn(&Context<'_>) -> Option<Problem>),
+    Release(fn(&Release<'_>) -> Vec<ReleaseProblem>, Reach),
+}
+
+/// Which objects of a release a rule is about; of those with the label `stable-hooks/migration: "false"` none is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// `releases.scope` says so, and a flip that was accepted is only warned about.
+    Scope,
+    /// All objects; what is no migration is only warned about.
+    WarnsOfOthers,
+    Migrations,
+    Everything,
+}
+
+/// Declares a rule: its page is captured once, for rustdoc, the README and `explain`.
+macro_rules! declare_rule {
+    ($(#[doc = $doc:literal])+ summary: $summary:literal, check: $family:ident($($check:path),+) $(,)?) => {
+        $(#[doc = $doc])+
+        pub(crate) static RULE: $crate::rules::declare::Rule = $crate::rules::declare::Rule {
+            summary: if cfg!(target_arch = "wasm32") { "" } else { $summary },
+            docs: if cfg!(target_arch = "wasm32") { "" } else { concat!($($doc, "\n"),+) },
+            check: $crate::rules::declare::Check::$family($($check),+),
+        };
+    };
+}
+pub(crate) use declare_rule;
