@@ -41,10 +41,11 @@ test: annotated-policy.wasm annotated-releases-policy.wasm test-wasm schemas she
 	export HELM3=$$1/helm HELM4=$$2/helm ORACLE=$$3/oracle KUSTOMIZE=$$4/kustomize; fi; \
 	cargo test --workspace --exclude stable-hooks-e2e
 
-test-wasm: ## the core's tests as wasm in Node
+test-wasm: ## the core's tests as wasm in Node; builds the host without its runtime
 ifneq ($(shell command -v node),)
 test-wasm: setup $(RUNNER)
 	NODE_PATH=$(CURDIR)/tests/node CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER=$(RUNNER) policy/wasm-cargo test -p stable-hooks-helm -p stable-hooks-policy --lib
+	policy/wasm-cargo build --profile wasm -p stable-hooks-host
 else ifeq ($(CI),)
 	@echo "SKIPPED: test-wasm needs Node, which is not on the PATH" >&2
 else
@@ -101,7 +102,7 @@ yardstick.wasm: Cargo.toml Cargo.lock policy/wasm-cargo tests/yardstick/Cargo.to
 	$(OPTIMIZE) -Oz -o $@ $(BUILT)/yardstick.wasm
 
 annotated-yardstick.wasm: yardstick.wasm tests/yardstick/metadata.yml
-	cargo run -q --example annotate -- $^ $@
+	cargo run -q -p stable-hooks-host --example annotate -- $^ $@
 
 $(WASM_OPT): | setup
 	npm install --silent --no-audit --no-fund --prefix $(CACHE)/binaryen-$(BINARYEN) binaryen@$(BINARYEN)
@@ -110,7 +111,7 @@ annotated-policy.wasm: policy/metadata.yml ## the objects policy: with the metad
 annotated-releases-policy.wasm: policy/releases/metadata.yml ## the releases policy: the same bytes, other metadata
 annotated-policy.wasm annotated-releases-policy.wasm: policy.wasm
 	@if command -v kwctl >/dev/null; then kwctl annotate policy.wasm -m $(filter %.yml,$^) -u policy/usage.md -o $@; \
-	else cargo run -q --example annotate -- policy.wasm $(filter %.yml,$^) $@; fi
+	else cargo run -q -p stable-hooks-host --example annotate -- policy.wasm $(filter %.yml,$^) $@; fi
 	@bytes=$$(wc -c <$@); echo "$@: $$bytes bytes, at most $(MOST_BYTES)"; [ $$bytes -le $(MOST_BYTES) ] || { rm $@; exit 1; }
 
 docs: annotated-policy.wasm ## rewrite what is generated from the code

@@ -20,13 +20,15 @@ use std::sync::Arc;
 use anstream::{AutoStream, ColorChoice};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use serde_json::{Value, json};
+use stable_hooks_host::cluster::ClusterView;
+use stable_hooks_host::metadata::{Metadata, check_for_releases};
+#[cfg(feature = "runtime")]
+use stable_hooks_host::runtime::{DEFAULT_TIMEOUT, Policy};
 use stable_hooks_policy::shown::Visible;
 
-use crate::cluster::ClusterView;
+use crate::cluster;
 use crate::engine::{Engine, Native, check_settings};
-use crate::host::{DEFAULT_TIMEOUT, Policy};
 use crate::input;
-use crate::metadata::{Metadata, check_for_releases};
 use crate::report::Format;
 
 /// Keeps database-migration Jobs and their `ServiceAccounts` stable across installs, upgrades and syncs.
@@ -168,17 +170,12 @@ impl<F: OutputFormat> JudgeArguments<F> {
         let settings = self.settings.as_ref().map(|path| read_settings(path)).transpose()?.unwrap_or_else(|| json!({}));
         let cluster = Arc::new(match &self.cluster {
             Some(path) => {
-                ClusterView::read(&read(path)?).map_err(|error| Failure(format!("{}: {error}", path.display())))?
+                cluster::read(&read(path)?).map_err(|error| Failure(format!("{}: {error}", path.display())))?
             }
             None => ClusterView::default(),
         });
         let (engine, metadata): (Box<dyn Engine>, _) = match &self.policy {
-            Some(path) => {
-                let policy = Policy::load(path, Arc::clone(&cluster), DEFAULT_TIMEOUT);
-                let policy = policy.map_err(|error| Failure(error.to_string()))?;
-                let metadata = policy.metadata().cloned();
-                (Box::new(policy), metadata)
-            }
+            Some(path) => load(path, &cluster)?,
             None => (Box::new(Native::new(Arc::clone(&cluster))), None),
         };
         check_settings(engine.as_ref(), &settings).map_err(|error| match &self.settings {
@@ -187,6 +184,20 @@ impl<F: OutputFormat> JudgeArguments<F> {
         })?;
         Ok(Judge { engine, settings, cluster, sees_cluster: self.cluster.is_some(), metadata })
     }
+}
+
+/// A policy file, compiled, and what it says about itself.
+#[cfg(feature = "runtime")]
+fn load(path: &Path, cluster: &Arc<ClusterView>) -> Result<(Box<dyn Engine>, Option<Metadata>), Failure> {
+    let policy = Policy::load(path, Arc::clone(cluster), DEFAULT_TIMEOUT);
+    let policy = policy.map_err(|error| Failure(error.to_string()))?;
+    let metadata = policy.metadata().cloned();
+    Ok((Box::new(policy), metadata))
+}
+
+#[cfg(not(feature = "runtime"))]
+fn load(path: &Path, _: &Arc<ClusterView>) -> Result<(Box<dyn Engine>, Option<Metadata>), Failure> {
+    Err(Failure(format!("{}: this program was built without the runtime that policy files need", path.display())))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {

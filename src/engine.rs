@@ -7,13 +7,14 @@ use kubewarden_policy_sdk::response::ValidationResponse;
 use kubewarden_policy_sdk::settings::SettingsValidationResponse;
 use serde::Serialize;
 use serde_json::Value;
+use stable_hooks_host::call::{CallError, patch};
+use stable_hooks_host::cluster::ClusterView;
+use stable_hooks_host::metadata::ContextAwareResource;
+#[cfg(feature = "runtime")]
+use stable_hooks_host::runtime::Policy;
 use stable_hooks_policy::cluster::{Cluster, Lookup, Query};
 use stable_hooks_policy::{Request, RequestError, wire};
 use thiserror::Error;
-
-use crate::cluster::ClusterView;
-use crate::host::{CallError, Policy, patch};
-use crate::metadata::ContextAwareResource;
 
 /// Something that answers as a Kubewarden policy does: bytes in, bytes out.
 pub trait Engine: Sync {
@@ -68,6 +69,7 @@ impl Engine for Native {
     }
 }
 
+#[cfg(feature = "runtime")]
 impl Engine for Policy {
     fn validate(&self, payload: &[u8]) -> Result<Vec<u8>, CallError> {
         self.validate(payload)

@@ -27,9 +27,9 @@ use kube::Client;
 use kube::client::Body;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use stable_hooks::cluster::ClusterView;
 use stable_hooks::engine::{Answer, ask};
-use stable_hooks::host::Policy;
+use stable_hooks_host::cluster::ClusterView;
+use stable_hooks_host::runtime::Policy;
 use tokio::sync::Semaphore;
 
 use crate::certificates::{Authority, Identity};

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use stable_hooks::cluster::ClusterView;
 use stable_hooks::engine::{Engine, Native};
-use stable_hooks::host::Policy;
 use stable_hooks_fuzz::{fix, hook, record, request, settings, yaml};
+use stable_hooks_host::cluster::ClusterView;
+use stable_hooks_host::runtime::Policy;
 
 /// Far more than needed: a busy machine must not fail a test.
 const TIMEOUT: Duration = Duration::from_mins(1);

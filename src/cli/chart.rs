@@ -10,13 +10,13 @@ use std::thread;
 use clap::Args;
 use helm::HOOK;
 use serde_json::{Value, json};
+use stable_hooks_host::cluster::ClusterView;
 use stable_hooks_policy::RuleId;
 use stable_hooks_policy::shown::Shown;
 
 use super::release::Reading;
 use super::run::Run;
 use super::{Failure, Judge, JudgeArguments, Outcome, OutputFormat, namespace_of_helm};
-use crate::cluster::ClusterView;
 use crate::helm::chart::Templates;
 use crate::helm::values::{Given, Reuse};
 use crate::records::StoredRecord;

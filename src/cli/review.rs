@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use stable_hooks_host::metadata::Metadata;
 use stable_hooks_policy::shown::Visible;
 
 use super::run::{Asked, Run};
 use super::{Failure, JudgeArguments, Outcome, open_input, remark};
 use crate::input::{Document, is_covered, request_of};
-use crate::metadata::Metadata;
 use crate::report::{Judged, Place};
 
 /// Judges `AdmissionReviews`, `AdmissionRequests` and manifests

@@ -6,10 +6,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use serde_json::Value;
+use stable_hooks_host::cluster::ClusterView;
 
 use super::progress::Progress;
 use super::{FailOn, Failure, Judge, Outcome, OutputArguments, OutputFormat, complain, written};
-use crate::cluster::ClusterView;
 use crate::engine::{Engine, judge};
 use crate::input::{Content, Document, read_documents};
 use crate::records::{StoredRecord, settings_for};

@@ -1,9 +1,9 @@
 //! From what a file holds to the AdmissionRequest that the policy is asked.
 
 use serde_json::{Value, json};
+use stable_hooks_host::metadata::{Metadata, Target};
 
 use super::Content;
-use crate::metadata::{Metadata, Target};
 
 /// The request itself, or for a manifest that of its CREATE; with `audit`, what the audit scanner would ask about the object.
 pub fn request_of(content: Content, audit: bool) -> Value {
@@ -76,10 +76,10 @@ fn plural(kind: &str) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use stable_hooks_host::metadata::Metadata;
 
     use super::{is_covered, plural, request_of, with};
     use crate::input::Content;
-    use crate::metadata::Metadata;
 
     #[test]
     fn a_manifest_becomes_its_create() {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
-use stable_hooks::metadata::annotate;
+use stable_hooks_host::metadata::annotate;
 
 use crate::cli::{code, run, stderr, stdout, temporary};
 use crate::guests::guest_with;

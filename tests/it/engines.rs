@@ -7,9 +7,9 @@ use std::time::Duration;
 use json_patch::Patch;
 use kubewarden_policy_sdk::response::ValidationResponse;
 use serde_json::{Value, json};
-use stable_hooks::cluster::ClusterView;
 use stable_hooks::engine::{Answer, Engine, Native, judge, payload};
-use stable_hooks::host::Policy;
+use stable_hooks_host::cluster::ClusterView;
+use stable_hooks_host::runtime::Policy;
 
 /// Far more than needed: a busy machine must not fail a test.
 const TIMEOUT: Duration = Duration::from_mins(1);
@@ -92,7 +92,8 @@ pub(crate) fn ask_with(request: &Value, settings: &Value, cluster: ClusterView) 
 /// A cluster that holds just these objects.
 pub(crate) fn cluster<'a>(objects: impl IntoIterator<Item = &'a Value>) -> ClusterView {
     let items: Vec<_> = objects.into_iter().collect();
-    ClusterView::read(json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string().as_bytes()).unwrap()
+    stable_hooks::cluster::read(json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string().as_bytes())
+        .unwrap()
 }
 
 /// Every file below a folder with that ending, in the order of their paths.

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use stable_hooks::cluster::ClusterView;
-use stable_hooks::host::{CallError, DEFAULT_TIMEOUT, Policy, patch};
+use stable_hooks_host::call::{CallError, patch};
+use stable_hooks_host::cluster::ClusterView;
+use stable_hooks_host::runtime::{DEFAULT_TIMEOUT, Policy};
 
 use crate::guests;
 

@@ -1,24 +1,43 @@
 //! House rules that no compiler knows.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
 use crate::engines::{files, relative, root};
 
-/// The crate that runs in the cluster can reach no process, network, runtime or Kubernetes client.
-#[test]
-fn house_the_policy_cannot_reach_what_it_must_not() {
+/// Processes, network, runtimes and Kubernetes clients.
+const OUT_OF_REACH: [&str; 9] =
+    ["clap", "wasmtime", "wapc", "tokio", "kube", "kube_client", "reqwest", "hyper", "getrandom"];
+
+/// All that a package with its default features is built from as wasm: each crate by its name.
+fn crates_below(package: &str) -> BTreeSet<String> {
     let tree = Command::new(env!("CARGO"))
         .current_dir(root())
-        .args(["tree", "--offline", "-p", "stable-hooks-policy", "-e", "normal", "--prefix", "none"])
+        .args(["tree", "--offline", "-p", package, "-e", "normal", "--prefix", "none"])
         .args(["--target", "wasm32-unknown-unknown", "-f", "{lib}"])
         .output()
         .unwrap();
     assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
-    let tree = String::from_utf8(tree.stdout).unwrap();
-    assert!(tree.lines().any(|krate| krate == "serde_json"), "the tree is not as expected:\n{tree}");
-    for banned in ["clap", "wasmtime", "wapc", "tokio", "kube", "kube_client", "reqwest", "hyper", "getrandom"] {
-        assert!(!tree.lines().any(|krate| krate == banned), "{banned} is in the policy's tree");
+    let tree: BTreeSet<_> = String::from_utf8(tree.stdout).unwrap().lines().map(str::to_owned).collect();
+    assert!(tree.contains("serde_json"), "the tree is not as expected: {tree:?}");
+    tree
+}
+
+#[test]
+fn house_the_policy_cannot_reach_what_it_must_not() {
+    let tree = crates_below("stable-hooks-policy");
+    for banned in OUT_OF_REACH {
+        assert!(!tree.contains(banned), "{banned} is in the policy's tree");
+    }
+}
+
+#[test]
+fn house_the_host_reaches_a_runtime_only_where_it_is_asked_to_and_never_our_rules() {
+    let tree = crates_below("stable-hooks-host");
+    let ours = ["stable_hooks", "stable_hooks_policy"];
+    for banned in OUT_OF_REACH.into_iter().chain(["wasmtime_provider"]).chain(ours) {
+        assert!(!tree.contains(banned), "{banned} is in the host's tree");
     }
 }
 
@@ -26,6 +45,7 @@ fn house_the_policy_cannot_reach_what_it_must_not() {
 fn house_no_file_holds_two_things() {
     for folder in [
         "crates/helm/src",
+        "crates/host/src",
         "policy/src",
         "src",
         "tests/it",

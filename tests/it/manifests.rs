@@ -12,10 +12,10 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use stable_hooks::cluster::ClusterView;
 use stable_hooks::engine::check_settings;
-use stable_hooks::host::Policy;
 use stable_hooks::input::{Content, documents};
+use stable_hooks_host::cluster::ClusterView;
+use stable_hooks_host::runtime::Policy;
 
 use crate::engines::{built, files, relative, root};
 use crate::outputs::{assert_valid, schema, strict};

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 use stable_hooks::input::value;
-use stable_hooks::metadata;
+use stable_hooks_host::metadata;
 use stable_hooks_policy::docs::{Policy, questions};
 use stable_hooks_policy::settings::SETTINGS;
 use stable_hooks_policy::{RuleId, Settings};

@@ -9,9 +9,9 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use stable_hooks::cluster::ClusterView;
 use stable_hooks::engine::Answer;
 use stable_hooks::input::value;
+use stable_hooks_host::cluster::ClusterView;
 
 use crate::cases::in_one_line;
 use crate::engines::{ask_with, cluster, files, relative, root};

@@ -7,8 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
-use stable_hooks::cluster::ClusterView;
 use stable_hooks::engine::Answer;
+use stable_hooks_host::cluster::ClusterView;
 
 use crate::cases::in_one_line;
 use crate::engines::{ask_with, cluster};

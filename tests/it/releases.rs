@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use std::fs;
 
 use serde_json::{Value, json};
-use stable_hooks::cluster::ClusterView;
 use stable_hooks::engine::{Answer, Native, judge};
+use stable_hooks_host::cluster::ClusterView;
 
 use crate::engines::{ask_with, cluster, files, relative, root};
 use render::{Revision, creation};

@@ -5,9 +5,9 @@ use std::fs;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use stable_hooks::cluster::ClusterView;
 use stable_hooks::engine::{Native, ask};
 use stable_hooks::records::StoredRecord;
+use stable_hooks_host::cluster::ClusterView;
 use stable_hooks_policy::wire::FINDINGS_ANNOTATION;
 
 use crate::helm::Run;

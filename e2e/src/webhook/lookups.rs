@@ -1,10 +1,10 @@
 //! The host capability `kubernetes`, answered by the API server.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
-use stable_hooks::cluster::ClusterView;
-use stable_hooks::host::KubernetesCapability;
-use stable_hooks::metadata::ContextAwareResource;
+use serde_json::Value;
+use stable_hooks_host::cluster::ClusterView;
+use stable_hooks_host::metadata::ContextAwareResource;
+use stable_hooks_host::runtime::KubernetesCapability;
 
 use crate::cluster::Cluster;
 
@@ -25,9 +25,7 @@ impl KubernetesCapability for LiveCluster {
         let query: Query = serde_json::from_slice(payload).map_err(|error| error.to_string())?;
         let is_granted = granted.iter().any(|grant| grant.api_version == query.api_version && grant.kind == query.kind);
         let found = if is_granted { self.fetch(&query)? } else { None };
-        let list = json!({"apiVersion": "v1", "kind": "List", "items": Vec::from_iter(found)});
-        let view = ClusterView::read(list.to_string().as_bytes()).map_err(|error| error.to_string())?;
-        view.answer(operation, payload, granted)
+        ClusterView::empty().with_objects(found).answer(operation, payload, granted)
     }
 }
 

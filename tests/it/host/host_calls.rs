@@ -1,19 +1,14 @@
 use serde_json::Value;
-use stable_hooks::metadata::annotate;
+use stable_hooks_host::metadata::annotate;
 
 use super::*;
 
 const QUERY: &[u8] = br#"{"api_version":"v1","kind":"Secret","name":"db","namespace":"shop","disable_cache":true}"#;
 
 fn secrets() -> ClusterView {
-    ClusterView::read(
-        json!({
-            "apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "shop", "name": "db"}, "data": {"a": "Yg=="}
-        })
-        .to_string()
-        .as_bytes(),
-    )
-    .expect("the cluster is well-formed")
+    ClusterView::empty().with_objects([json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "shop", "name": "db"}, "data": {"a": "Yg=="}
+    })])
 }
 
 fn granting(wasm: &[u8], kind: &str) -> Vec<u8> {

@@ -1,7 +1,7 @@
 use std::path::Path;
 
-use stable_hooks::host::{LoadError, PolicyError};
-use stable_hooks::metadata::{MetadataError, annotate};
+use stable_hooks_host::metadata::{MetadataError, annotate};
+use stable_hooks_host::runtime::{LoadError, PolicyError};
 
 use super::*;
 

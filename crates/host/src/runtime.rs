@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
 use thiserror::Error;
 use wapc::WapcHost;
 use wasmtime_provider::wasmtime::{self, Config, Engine, ExternType, Module};
 use wasmtime_provider::{EpochDeadlines, WasmtimeEngineProviderBuilder, WasmtimeEngineProviderPre};
 
+use crate::call::CallError;
 use crate::cluster::ClusterView;
 use crate::metadata::{self, ContextAwareResource, Metadata, MetadataError};
 
@@ -81,17 +81,6 @@ pub enum PolicyError {
     Import(wasmtime_provider::errors::Error),
     #[error("cannot start the clock that enforces the time limit: {0}")]
     Clock(io::Error),
-}
-
-/// Why a policy gave no answer.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum CallError {
-    #[error("the policy was stopped, it did not answer within {0:?}")]
-    TimedOut(Duration),
-    #[error("the policy reported an error: {0}")]
-    Guest(String),
-    #[error("the policy crashed (WebAssembly trap)")]
-    Trap,
 }
 
 impl Policy {
@@ -192,12 +181,6 @@ impl Policy {
             _ => CallError::Trap,
         }
     }
-}
-
-/// The RFC 6902 patch that policy-server makes of the object that a policy returned.
-#[must_use]
-pub fn patch(object: &Value, mutated: &Value) -> json_patch::Patch {
-    json_patch::diff(object, mutated)
 }
 
 fn compile(bytes: &[u8]) -> Result<WasmtimeEngineProviderPre, PolicyError> {
