@@ -77,6 +77,15 @@ impl Helm {
         self.template(chart, options, &["--is-upgrade"])
     }
 
+    /// How it writes the objects of a new release, as its record says it; empty where it does not.
+    #[must_use]
+    pub fn apply_method(&self) -> &'static str {
+        let version =
+            Command::new(&self.0).args(["version", "--template", "{{.Version}}"]).stdin(Stdio::null()).output();
+        let is_4 = version.is_ok_and(|version| version.stdout.starts_with(b"v4."));
+        if is_4 { "ssa" } else { "" }
+    }
+
     /// Whether it can be run at all.
     ///
     /// # Errors

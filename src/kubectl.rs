@@ -74,16 +74,26 @@ pub fn table(kind: &str, name: Option<&str>, scope: Scope<'_>) -> Listing {
 ///
 /// In words, when it cannot be read.
 pub fn record(kind: &str, namespace: &str, name: &str) -> Result<Vec<u8>, String> {
-    let output = kubectl(&["get", &kind.to_lowercase(), name, "-n", namespace, "-o", "json"])
-        .stderr(Stdio::piped())
-        .output()
-        .map_err(|error| unable(&error))?;
+    json(&["get", &kind.to_lowercase(), name, "-n", namespace, "-o", "json"])
+}
+
+fn json(arguments: &[&str]) -> Result<Vec<u8>, String> {
+    let output = kubectl(arguments).stderr(Stdio::piped()).output().map_err(|error| unable(&error))?;
     if output.status.success() {
         return Ok(output.stdout);
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let said = said.lines().last().filter(|line| !line.is_empty());
     Err(said.map_or_else(|| format!("kubectl: {}", output.status), |said| format!("kubectl: {}", Visible(said))))
+}
+
+/// The Jobs and `ServiceAccounts` that live in a namespace, as a List.
+///
+/// # Errors
+///
+/// In words, when they cannot be read.
+pub fn live(namespace: &str) -> Result<Vec<u8>, String> {
+    json(&["get", "jobs.batch,serviceaccounts", "-n", namespace, "-o", "json"])
 }
 
 /// The namespace of the user's context.

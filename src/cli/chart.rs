@@ -16,13 +16,15 @@ use stable_hooks_policy::shown::Shown;
 
 use super::release::Reading;
 use super::run::Run;
-use super::{Failure, Judge, JudgeArguments, Outcome, OutputFormat, namespace_of_helm};
+use super::{Failure, Judge, JudgeArguments, Outcome, OutputFormat, namespace_of_helm, remark};
+use crate::cluster;
 use crate::helm::chart::Templates;
 use crate::helm::values::{Given, Reuse};
+use crate::kubectl;
 use crate::records::StoredRecord;
 use crate::records::chart::StoredRelease;
 use crate::render::{Render, Revision};
-use crate::report::{Judged, Place};
+use crate::report::{Judged, Level, Place};
 use renders::Renders;
 
 /// Judges a chart before it is installed: what would flip between an install and the upgrade over it
@@ -91,10 +93,10 @@ pub(super) struct RenderArguments {
 #[derive(Debug, Args)]
 struct ReuseArguments {
     /// As Helm's flag: all values of the release, those of its chart too, and over them the given ones
-    #[arg(long, requires = "release", conflicts_with_all = ["reset_values", "reset_then_reuse_values"])]
+    #[arg(long, requires = "release")]
     reuse_values: bool,
     /// As Helm's flag: the given values alone
-    #[arg(long, requires = "release", conflicts_with = "reset_then_reuse_values")]
+    #[arg(long, requires = "release")]
     reset_values: bool,
     /// As Helm's flag: the values that the release was given, and over them those given now
     #[arg(long, requires = "release")]
@@ -103,9 +105,10 @@ struct ReuseArguments {
 
 impl ReuseArguments {
     fn reuse(&self) -> Reuse {
-        match (self.reuse_values, self.reset_values, self.reset_then_reuse_values) {
-            (true, _, _) => Reuse::ReuseValues,
-            (_, true, _) => Reuse::ResetValues,
+        // Where several are given Helm heeds the first of these.
+        match (self.reset_values, self.reuse_values, self.reset_then_reuse_values) {
+            (true, _, _) => Reuse::ResetValues,
+            (_, true, _) => Reuse::ReuseValues,
             (_, _, true) => Reuse::ResetThenReuseValues,
             (false, false, false) => Reuse::UnlessGiven,
         }
@@ -134,6 +137,9 @@ struct SingleValueArguments {
 
 /// What is there already; its verdict only where it is judged as well.
 type Before = (StoredRecord, Option<Judged>);
+
+/// The upgrade, and the one that comes soon after the install where that renders something else.
+type Upgrades<'a> = (&'a StoredRecord, Option<&'a StoredRecord>);
 
 /// The two sides of a chart.
 pub(super) struct Compared {
@@ -181,8 +187,26 @@ pub(super) fn compare(
     let (judge, run) = (reading.judge, &mut reading.run);
     let release = Upgraded::of(&installed, judge)?;
     let renders = Renders::read(chart, arguments, release.as_ref(), run)?;
-    let compared = Chart { arguments, judge, renders: &renders }.judge(release.as_ref());
+    let cluster = match &release {
+        Some(release) if !judge.sees_cluster => live(&release.objects_namespace(&arguments.release_namespace())),
+        Some(_) | None => judge.cluster.as_ref().clone(),
+    };
+    let compared = Chart { arguments, judge, cluster, renders: &renders }.judge(release.as_ref());
     Ok(compared.map_err(|reason| run.cannot_judge(&reason)).ok())
+}
+
+/// What lives where a release has its objects.
+fn live(namespace: &str) -> ClusterView {
+    let read = kubectl::live(namespace);
+    let read = read.and_then(|printed| cluster::read(&printed).map_err(|error| error.to_string()));
+    read.map(|view| view.within(namespace)).unwrap_or_else(|reason| {
+        remark(&format!(
+            "the Jobs and ServiceAccounts of namespace {} could not be read, only the records are compared: {}",
+            Shown(namespace),
+            Shown(&reason)
+        ));
+        ClusterView::default()
+    })
 }
 
 impl Compared {
@@ -246,49 +270,69 @@ impl<'a> Upgraded<'a> {
         let stored = stored.map_err(|error| Failure(format!("{release}, revision {}: {error}", current.version())))?;
         Ok(Some(Self { current, stored, next: version + 1 }))
     }
+
+    /// With Flux it is another one than that of its records.
+    fn objects_namespace(&self, of_records: &str) -> String {
+        if self.stored.namespace.is_empty() { of_records.to_owned() } else { self.stored.namespace.clone() }
+    }
 }
 
 /// What is judged, and by whom.
 struct Chart<'a> {
     arguments: &'a RenderArguments,
     judge: &'a Judge,
+    cluster: ClusterView,
     renders: &'a Renders,
 }
 
 impl Chart<'_> {
     fn judge(&self, release: Option<&Upgraded<'_>>) -> Result<Compared, String> {
         let dropped = self.renders.dropped_hooks(release);
-        let upgrade = self.upgrade(release, &dropped);
+        let upgrade = self.upgrade(&self.renders.upgrade, release, &dropped);
+        let soon = self.renders.soon.as_ref().map(|soon| self.upgrade(soon, release, &dropped));
         let (before, judged) = match &self.renders.install {
             None => {
                 let baseline = release.map(|release| release.current);
-                let judged = self.verdict(&upgrade, baseline, &self.judge.cluster)?;
+                let judged = self.verdict(&upgrade, baseline, &self.cluster)?;
                 (baseline.map(|record| (record.clone(), None)), judged)
             }
-            Some(install) => self.judge_both(install, &upgrade)?,
+            Some(install) => self.judge_both(install, (&upgrade, soon.as_ref()))?,
         };
         let judged = if judged.has_found(RuleId::DroppedHook) { judged } else { judged.with_warnings(&self.dropped()) };
         Ok(Compared { before, after: (upgrade, judged) })
     }
 
     /// The upgrade over a render of the install, which is judged as well unless it is installed already.
-    fn judge_both(&self, install: &Render, upgrade: &StoredRecord) -> Result<(Option<Before>, Judged), String> {
+    fn judge_both(&self, install: &Render, upgrades: Upgrades<'_>) -> Result<(Option<Before>, Judged), String> {
         // Without a view of the cluster the chart is the first thing in it.
-        let cluster = if self.judge.sees_cluster { self.judge.cluster.as_ref().clone() } else { ClusterView::empty() };
+        let cluster = if self.judge.sees_cluster { self.cluster.clone() } else { ClusterView::empty() };
         let left = install.left_by_install(self.arguments.release_name(), &self.renders.namespace);
         let installed = cluster.with_objects(left);
         let install = self.install(install);
         if self.arguments.against.is_some() {
-            let judged = self.verdict(upgrade, Some(&install), &installed)?;
+            let judged = self.over(&install, upgrades, &installed)?;
             return Ok((Some((install, None)), judged));
         }
         let (first, second) = thread::scope(|scope| {
             let first = scope.spawn(|| self.verdict(&install, None, &cluster));
-            let second = self.verdict(upgrade, Some(&install), &installed);
+            let second = self.over(&install, upgrades, &installed);
             (first.join(), second)
         });
         let first = first.unwrap_or_else(|_| Err("cannot judge the install".to_owned()))?;
         Ok((Some((install, Some(self.without_guesses(first)))), second?))
+    }
+
+    /// The upgrade over an install; one that comes soon adds what denies it.
+    fn over(
+        &self,
+        install: &StoredRecord,
+        (upgrade, soon): Upgrades<'_>,
+        installed: &ClusterView,
+    ) -> Result<Judged, String> {
+        let judged = self.verdict(upgrade, Some(install), installed)?;
+        let Some(soon) = soon else { return Ok(judged) };
+        let soon = self.verdict(soon, Some(install), installed)?;
+        Ok(soon.retaining(|finding| finding.level == Level::Deny).followed_by(judged))
     }
 
     /// What covers installs only, of itself, the upgrade may cover.
@@ -309,8 +353,13 @@ impl Chart<'_> {
         self.renders.dropped.iter().map(warning).collect()
     }
 
-    fn upgrade(&self, release: Option<&Upgraded<'_>>, dropped_hooks: &BTreeMap<String, String>) -> StoredRecord {
-        let revision = Revision { dropped_hooks: Some(dropped_hooks), ..self.revision(&self.renders.upgrade) };
+    fn upgrade(
+        &self,
+        render: &Render,
+        release: Option<&Upgraded<'_>>,
+        dropped_hooks: &BTreeMap<String, String>,
+    ) -> StoredRecord {
+        let revision = Revision { dropped_hooks: Some(dropped_hooks), ..self.revision(render) };
         let Some(Upgraded { current, stored, next }) = release else { return self.record(&revision) };
         // An upgrade writes its objects as the revision before it, unless it is told otherwise.
         let revision = Revision { version: *next, apply_method: &stored.apply_method, ..revision };
@@ -337,8 +386,7 @@ impl Chart<'_> {
             status: "pending-upgrade",
             render,
             templates: &self.renders.hook_templates,
-            // Helm settles that when it installs; no render says it.
-            apply_method: "",
+            apply_method: self.renders.apply_method,
             dropped_hooks: None,
         }
     }

@@ -15,8 +15,23 @@ use regex::{Captures, Regex};
 use super::ignore::{self, Rules};
 use archive::{Pack, pack, unpack};
 
-/// No upgrade happens in the same second as the install: each part of a date is another one then.
-const LATER: &str = "(now | dateModify \"9013h37m11s\")";
+/// How late it is in the copy: no upgrade happens in the same second as the install.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    /// A minute later: what is named by the day or the year has the same name in both.
+    AMinuteLater,
+    /// What has a time in its name has another one.
+    AYearLater,
+}
+
+impl Clock {
+    fn now(self) -> &'static str {
+        match self {
+            Self::AMinuteLater => "(now | dateModify \"1m1s\")",
+            Self::AYearLater => "(now | dateModify \"9013h37m11s\")",
+        }
+    }
+}
 
 /// The archives of subcharts hold archives of subcharts; Helm charts are not deeper than that.
 const MOST_ARCHIVES: usize = 8;
@@ -55,11 +70,18 @@ pub struct Changes<'a> {
     pub revision: u64,
     /// In the place of the chart's own values, as JSON or YAML.
     pub values: Option<&'a [u8]>,
+    pub clock: Clock,
+}
+
+/// A template asks for the time.
+#[must_use]
+pub fn ask_for_the_time(templates: &Templates) -> bool {
+    templates.values().any(|source| later(source, Clock::AYearLater) != source.as_str())
 }
 
 const VALUES: &str = "values.yaml";
 
-/// Copies a chart, a folder or an archive, into a folder: in the copy some things are others, and `now` is a year later.
+/// Copies a chart, a folder or an archive, into a folder: in the copy some things are others.
 /// Gives the copy's path and the sources of the original's templates.
 ///
 /// # Errors
@@ -72,7 +94,7 @@ pub fn copy(chart: &Path, changes: Changes<'_>, into: &Path) -> io::Result<(Path
     if !found.is_dir() {
         let copy = into.join("chart.tgz");
         let mut files = unpack(&regular(&found, chart, || fs::read(chart))?)?;
-        rewrite(&mut files, "", &mut templates, MOST_ARCHIVES)?;
+        rewrite(&mut files, "", &mut templates, (changes.clock, MOST_ARCHIVES))?;
         let path = format!("chart/{}", first_template(&templates));
         files.push(Pack::new(path.into_bytes(), first.into_bytes()));
         if let Some(values) = changes.values {
@@ -91,7 +113,8 @@ pub fn copy(chart: &Path, changes: Changes<'_>, into: &Path) -> io::Result<(Path
     };
     let rules = Rules::parse(&rules).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
     let copy = into.join("chart");
-    Folder { chart, copy: &copy, rules: &rules, templates: &mut templates }.copy(Path::new(""))?;
+    Folder { chart, copy: &copy, rules: &rules, templates: &mut templates, clock: changes.clock }
+        .copy(Path::new(""))?;
     let path = first_template(&templates);
     if is_ignored(&rules, &path) || (changes.values.is_some() && is_ignored(&rules, VALUES)) {
         // The copy holds nothing else that it would ignore.
@@ -114,6 +137,7 @@ struct Folder<'a> {
     copy: &'a Path,
     rules: &'a Rules,
     templates: &'a mut Templates,
+    clock: Clock,
 }
 
 impl Folder<'_> {
@@ -146,7 +170,7 @@ impl Folder<'_> {
         let path = String::from_utf8_lossy(&slashed(inside)).into_owned();
         if Place::of(&path) != Place::Other {
             let bytes = fs::read(original)?;
-            if let Cow::Owned(changed) = rewritten(&path, &bytes, self.templates, MOST_ARCHIVES)? {
+            if let Cow::Owned(changed) = rewritten(&path, &bytes, self.templates, (self.clock, MOST_ARCHIVES))? {
                 return fs::write(copy, changed);
             }
         }
@@ -222,11 +246,11 @@ impl Place {
 }
 
 /// Rewrites the files of an archive, whose chart lies at `inside` of the outermost one.
-fn rewrite(files: &mut [Pack], inside: &str, templates: &mut Templates, most_archives: usize) -> io::Result<()> {
+fn rewrite(files: &mut [Pack], inside: &str, templates: &mut Templates, how: (Clock, usize)) -> io::Result<()> {
     for file in files {
         let Some(path) = file.path() else { continue };
         let path = format!("{inside}{path}");
-        if let Cow::Owned(changed) = rewritten(&path, &file.bytes, templates, most_archives)? {
+        if let Cow::Owned(changed) = rewritten(&path, &file.bytes, templates, how)? {
             file.bytes = changed;
         }
     }
@@ -238,20 +262,20 @@ fn rewritten<'a>(
     path: &str,
     bytes: &'a [u8],
     templates: &mut Templates,
-    most_archives: usize,
+    (clock, most_archives): (Clock, usize),
 ) -> io::Result<Cow<'a, [u8]>> {
     match (Place::of(path), str::from_utf8(bytes)) {
         (Place::Archive, _) if most_archives > 0 => {
             let mut files = unpack(bytes)?;
             let charts = path.rsplit_once('/').map_or("", |(charts, _)| charts);
             let inside = format!("{charts}/{}/", archive::name(&files));
-            rewrite(&mut files, &inside, templates, most_archives - 1)?;
+            rewrite(&mut files, &inside, templates, (clock, most_archives - 1))?;
             pack(&files).map(Cow::Owned)
         }
         (Place::Template, Ok(source)) => {
             let source = source.strip_prefix('\u{FEFF}').unwrap_or(source);
             templates.insert(path.to_owned(), source.to_owned());
-            Ok(match later(source) {
+            Ok(match later(source, clock) {
                 Cow::Borrowed(_) => Cow::Borrowed(bytes),
                 Cow::Owned(changed) => Cow::Owned(changed.into_bytes()),
             })
@@ -260,8 +284,8 @@ fn rewritten<'a>(
     }
 }
 
-/// The template with `now` a year later, wherever an action calls it.
-fn later(source: &str) -> Cow<'_, str> {
+/// The template with another `now`, wherever an action calls it.
+fn later(source: &str, clock: Clock) -> Cow<'_, str> {
     static ACTION: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r#"(?s)\{\{(?:/\*.*?\*/|"(?:\\.|[^"\\])*"|`[^`]*`|.)*?\}\}"#).ok());
     // Comments and strings are one token each, and so is a field (`.now`), a variable (`$now`) and a longer word.
@@ -275,7 +299,7 @@ fn later(source: &str) -> Cow<'_, str> {
     actions.replace_all(source, |action: &Captures<'_>| {
         let action = text(action);
         let replaced = tokens.replace_all(&action, |token: &Captures<'_>| match text(token).strip_prefix("now") {
-            Some(field) if field.is_empty() || field.starts_with('.') => format!("{LATER}{field}"),
+            Some(field) if field.is_empty() || field.starts_with('.') => format!("{}{field}", clock.now()),
             _ => text(token),
         });
         replaced.into_owned()
@@ -288,9 +312,10 @@ mod tests {
     use std::path::Path;
 
     use super::archive::{Pack, pack, unpack};
-    use super::{Changes, LATER, Place, copy, later};
+    use super::{Changes, Clock, Place, ask_for_the_time, copy, later};
 
-    const REVISION_7: Changes<'_> = Changes { revision: 7, values: None };
+    const LATER: &str = "(now | dateModify \"9013h37m11s\")";
+    const REVISION_7: Changes<'_> = Changes { revision: 7, values: None, clock: Clock::AYearLater };
 
     #[test]
     #[cfg(unix)]
@@ -464,7 +489,9 @@ mod tests {
             ("{{ if now }}\n{{ now", "{{ if L }}\n{{ now"),
         ] {
             let wanted = if wanted.is_empty() { source.to_owned() } else { wanted.replace('L', LATER) };
-            assert_eq!(later(source), wanted);
+            assert_eq!(later(source, Clock::AYearLater), wanted);
+            let templates = [("a".to_owned(), source.to_owned())].into();
+            assert_eq!(ask_for_the_time(&templates), wanted != source, "{source}");
         }
     }
 }

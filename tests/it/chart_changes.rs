@@ -103,6 +103,51 @@ fn chart_nothing_is_guessed_where_both_renders_are_known() {
 }
 
 #[test]
+fn chart_an_upgrade_on_the_same_day_flips_what_is_named_by_the_day() {
+    let named = |format: &str| {
+        let hook = "  {{- if .Release.IsUpgrade }}\n  annotations: {helm.sh/hook: pre-upgrade}\n  {{- end }}\n";
+        job(hook).replace("name: m\n", &format!("name: m-{{{{ now | date \"{format}\" }}}}\n"))
+    };
+    let [by_year, by_second] = ["2006", "20060102150405"].map(|format| chart(&format!("now-{format}"), &named(format)));
+    with_each("now", |chart| {
+        let denied =
+            |output: &Output| findings(output).iter().any(|found| found.starts_with("release-identity-flip deny"));
+        let output = chart(&[&by_year, "-o", "json"]);
+        assert!(denied(&output) && code(&output) == 1, "{}", stdout(&output));
+        let output = chart(&[&by_second, "-o", "json"]);
+        assert!(!denied(&output) && code(&output) == 0, "{}", stdout(&output));
+    });
+}
+
+#[test]
+fn chart_arguments_that_render_something_else_are_refused() {
+    let flip = chart(
+        "else",
+        &job("  {{- if .Release.IsUpgrade }}\n  annotations: {helm.sh/hook: pre-upgrade}\n  {{- end }}\n"),
+    );
+    with_each("else", |chart| {
+        for argument in ["--no-hooks", "--no-hooks=true", "--is-upgrade=false", "--is-upgrade", "-s", "--show-only=a"] {
+            let output = chart(&[&flip, "--", argument]);
+            assert_eq!(code(&output), 2, "{argument}");
+            assert!(stderr(&output).contains(&format!("`{argument}` behind `--` would render something else")));
+        }
+    });
+}
+
+/// Helm 4 applies a new release server-side: an account that is there already is none in its way.
+#[test]
+fn chart_writes_a_new_release_as_the_helm_that_renders_it() {
+    let account = "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: m\n  labels: {app: migrate}\n  annotations: \
+                   {helm.sh/hook: 'pre-install,pre-upgrade', helm.sh/hook-delete-policy: hook-failed}\n";
+    let account = chart("server-side", account);
+    for (number, helm) in helms().iter().enumerate() {
+        let path = path_with(&format!("server-side-{number}"), helm);
+        let output = stable_hooks(&[&path], &["chart", &account, "-o", "json"]);
+        assert_eq!(code(&output), i32::from(number == 0), "{}", stdout(&output));
+    }
+}
+
+#[test]
 fn chart_says_which_template_asks_a_cluster_that_it_does_not_have() {
     let on_cluster = "{{- if lookup \"batch/v1\" \"Job\" .Release.Namespace \"m\" }}";
     let asks = chart(

@@ -25,6 +25,8 @@ struct Case {
     settings: Value,
     operation: Operation,
     baseline: Option<String>,
+    /// `deployed` where it is not said.
+    baseline_status: Option<String>,
     live: Option<Vec<Value>>,
     #[serde(default)]
     record: String,
@@ -114,7 +116,8 @@ impl Case {
         }
         let reads_records = self.settings["releases"]["baseline"] == "record";
         let baseline = self.baseline.as_ref().filter(|_| reads_records);
-        objects.extend(baseline.map(|rendered| Revision::new("orders", "shop", 1, "deployed", rendered).secret()));
+        let status = self.baseline_status.as_deref().unwrap_or("deployed");
+        objects.extend(baseline.map(|rendered| Revision::new("orders", "shop", 1, status, rendered).secret()));
         if self.live.is_none() && objects.is_empty() { ClusterView::default() } else { cluster(&objects) }
     }
 }

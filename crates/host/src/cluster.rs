@@ -23,6 +23,8 @@ pub struct ClusterView {
     kinds: Option<Arc<BTreeMap<Kind, Objects>>>,
     /// Release records by kind and place, known also where nothing else of the cluster is.
     records: Option<Arc<BTreeMap<Kind, Objects>>>,
+    /// Where only one namespace was looked into.
+    namespace: Option<Arc<str>>,
 }
 
 /// `apiVersion` and `kind`.
@@ -65,13 +67,13 @@ impl ClusterView {
             }
             objects.insert(place, object);
         }
-        Ok(Self { kinds: Some(Arc::new(kinds)), records: None })
+        Ok(Self { kinds: Some(Arc::new(kinds)), records: None, namespace: None })
     }
 
     /// A cluster of which it is known that nothing is in it.
     #[must_use]
     pub fn empty() -> Self {
-        Self { kinds: Some(Arc::default()), records: None }
+        Self { kinds: Some(Arc::default()), records: None, namespace: None }
     }
 
     /// The same cluster with these objects in it as well, in the place of others of their names.
@@ -82,7 +84,13 @@ impl ClusterView {
             let (kind, place) = address(&object);
             kinds.entry(kind).or_default().insert(place, object);
         }
-        Self { kinds: Some(Arc::new(kinds)), records: self.records.clone() }
+        Self { kinds: Some(Arc::new(kinds)), records: self.records.clone(), namespace: self.namespace.clone() }
+    }
+
+    /// The same view, of one namespace: what lies in another one is not known.
+    #[must_use]
+    pub fn within(self, namespace: &str) -> Self {
+        Self { namespace: Some(namespace.into()), ..self }
     }
 
     /// The same cluster with release records in it. Where there is no other object, these are all its Secrets and
@@ -94,7 +102,7 @@ impl ClusterView {
             let (kind, place) = address(&record);
             known.entry(kind).or_default().insert(place, record);
         }
-        Self { kinds: self.kinds.clone(), records: Some(Arc::new(known)) }
+        Self { kinds: self.kinds.clone(), records: Some(Arc::new(known)), namespace: self.namespace.clone() }
     }
 
     /// Answers the host call `kubewarden/kubernetes/<operation>` of a policy that may see `granted`.
@@ -157,6 +165,11 @@ impl ClusterView {
 
     fn find(&self, query: &Get) -> Result<Value, String> {
         let Get { api_version, kind, name, namespace, .. } = query;
+        if let (Some(seen), Some(wanted)) = (&self.namespace, namespace)
+            && **seen != **wanted
+        {
+            return Err(unanswerable("an object of a namespace that was not looked into"));
+        }
         let objects = self.objects(api_version, kind)?;
         let namespace_of_key = match namespace {
             Some(namespace) if is_namespaced(objects) => namespace.as_str(),

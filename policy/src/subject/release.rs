@@ -39,6 +39,8 @@ pub(crate) struct Release<'a> {
     pub(crate) record: Contents<'a>,
     /// What the release's last good revision holds, where its record could be read.
     pub(crate) baseline: Option<Contents<'a>>,
+    /// That revision failed, and may not have made all of its objects.
+    pub(crate) has_baseline_failed: bool,
     /// That revision is the one that an install made.
     pub(crate) is_baseline_first: bool,
     live: BTreeMap<Name, Live>,
@@ -66,6 +68,7 @@ impl<'a> Release<'a> {
         let old_hooks = baseline.map(|baseline| contents::hooks(baseline, settings)).unwrap_or_default();
         let wanted = contents::wanted(hooks.iter().chain(&old_hooks));
         let contents = Contents::of(hooks, record, &wanted, settings);
+        let has_baseline_failed = baseline.is_some_and(|baseline| baseline.status == "failed");
         let is_baseline_first = baseline.is_some_and(Record::is_first);
         let baseline = baseline.map(|record| Contents::of(old_hooks, record, &wanted, settings));
         let mut lookups = Lookups::new(cluster, settings.releases.limits.lookups);
@@ -85,6 +88,7 @@ impl<'a> Release<'a> {
             apply_method: record.apply_method,
             record: contents,
             baseline,
+            has_baseline_failed,
             is_baseline_first,
             live,
             is_flip_accepted: labelled || listed,
@@ -190,9 +194,12 @@ impl<'a> Release<'a> {
     pub(crate) fn ttl_may_have_removed(&self, key: &Name, before: Option<&Value>) -> bool {
         let live = self.live(key).object().map(Object::raw);
         let has_ttl = |job: &Value| job.pointer("/spec/ttlSecondsAfterFinished").is_some_and(|ttl| !ttl.is_null());
-        // Only an API server gives objects a uid: a render has none.
-        let is_seen = live.is_some_and(|live| live.pointer("/metadata/uid").is_some());
-        !is_seen && before.or(live).is_some_and(has_ttl)
+        !self.is_seen(key) && before.or(live).is_some_and(has_ttl)
+    }
+
+    /// A cluster has shown it: only an API server gives objects a uid, a render has none.
+    pub(crate) fn is_seen(&self, key: &Name) -> bool {
+        self.live(key).object().and_then(Object::uid).is_some()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::Output;
@@ -10,7 +11,7 @@ use std::thread;
 use super::{RenderArguments, SingleValueArguments, Upgraded};
 use crate::cli::run::Run;
 use crate::cli::{Failure, read, remark};
-use crate::helm::chart::{Changes, Templates, copy, of_hooks, that_look_up};
+use crate::helm::chart::{Changes, Clock, Templates, ask_for_the_time, copy, of_hooks, that_look_up};
 use crate::helm::folder::Folder;
 use crate::helm::line::line_of;
 use crate::helm::said::{dropped_hooks, lines_besides};
@@ -28,6 +29,10 @@ pub(super) struct Renders {
     /// Where it is no release that is installed already.
     pub(super) install: Option<Render>,
     pub(super) upgrade: Render,
+    /// The upgrade a minute after the install, where a template asks for the time; the other one is a year later.
+    pub(super) soon: Option<Render>,
+    /// How the Helm that renders writes the objects of a new release; empty where that is not known.
+    pub(super) apply_method: &'static str,
     /// The sources of the templates that make hooks, as a record holds them.
     pub(super) hook_templates: Templates,
     templates: Templates,
@@ -64,7 +69,17 @@ impl Renders {
         let namespace = namespace.unwrap_or_else(|| arguments.release_namespace());
         let (hook_templates, templates) = (Templates::new(), Templates::new());
         let dropped = Vec::new();
-        Ok(Self { source, namespace, install: Some(install), upgrade, hook_templates, templates, dropped })
+        Ok(Self {
+            source,
+            namespace,
+            install: Some(install),
+            upgrade,
+            soon: None,
+            apply_method: "",
+            hook_templates,
+            templates,
+            dropped,
+        })
     }
 
     fn rendered(
@@ -73,26 +88,46 @@ impl Renders {
         release: Option<&Upgraded<'_>>,
         run: &mut Run,
     ) -> Result<Self, Failure> {
+        if let Some(argument) = arguments.more.iter().find(|argument| changes_the_render(argument)) {
+            return Err(Failure(format!(
+                "`{}` behind `--` would render something else than what is judged, the install and the upgrade with their \
+                 hooks: leave it out",
+                argument.display()
+            )));
+        }
         let folder = Folder::new().map_err(no_folder)?;
         let helm = Helm::of_the_user();
         let sides = folder.change(|folder| Sides::of(arguments, release, folder)).map_err(Failure)?;
         let next = release.map_or(2, |release| release.next);
         let old = arguments.against.as_deref().unwrap_or(chart);
-        let (install, upgrade) = thread::scope(|scope| {
+        let (install, upgrade, apply_method) = thread::scope(|scope| {
             // Both at once; most of the time is Helm's.
             let upgrade = scope.spawn(|| {
-                let changes = Changes { revision: next, values: sides.chart_values.as_deref() };
-                let copied = folder.change(|folder| copy(chart, changes, folder)).map_err(HelmError::Copy)?;
+                let changes = |clock| Changes { revision: next, values: sides.chart_values.as_deref(), clock };
+                // What is stored was rendered at its own time.
+                let clock = if release.is_some() { Clock::AMinuteLater } else { Clock::AYearLater };
+                let copied = folder.change(|folder| copy(chart, changes(clock), folder)).map_err(HelmError::Copy)?;
                 let (copied, templates) = copied;
-                Ok((Rendered::from(helm.upgrade(&copied, &sides.upgrade)?), templates))
+                let upgrade = Rendered::from(helm.upgrade(&copied, &sides.upgrade)?);
+                if release.is_some() || !ask_for_the_time(&templates) {
+                    return Ok((upgrade, None, templates));
+                }
+                let soon = folder.change(|folder| {
+                    let folder = folder.join("soon");
+                    fs::create_dir(&folder)?;
+                    copy(chart, changes(Clock::AMinuteLater), &folder)
+                });
+                let (copied, _) = soon.map_err(HelmError::Copy)?;
+                let soon = Rendered::from(helm.upgrade(&copied, &sides.upgrade)?);
+                Ok((upgrade, Some(soon.render), templates))
             });
             let install = sides.install.as_ref().map(|options| helm.install(old, options).map(Rendered::from));
-            (install.transpose(), upgrade.join())
+            (install.transpose(), upgrade.join(), helm.apply_method())
         });
         let install_values = sides.install.as_ref().unwrap_or(&sides.upgrade);
         let install = install.map_err(|error| failure(old, &install_values.values, error))?;
         let upgrade = upgrade.map_err(|_| Failure("cannot render the upgrade".to_owned()))?;
-        let (upgrade, templates) = upgrade.map_err(|error| failure(chart, &sides.upgrade.values, error))?;
+        let (upgrade, soon, templates) = upgrade.map_err(|error| failure(chart, &sides.upgrade.values, error))?;
         let said = install.as_ref().map(|install| install_values.values.in_the_users_words(&install.said));
         let said = said.unwrap_or_default();
         show(&said);
@@ -112,7 +147,7 @@ impl Renders {
         }
         let dropped = dropped_hooks(&said_of_upgrade);
         let namespace = sides.upgrade.namespace;
-        Ok(Self { source, namespace, install, upgrade, hook_templates, templates, dropped })
+        Ok(Self { source, namespace, install, upgrade, soon, apply_method, hook_templates, templates, dropped })
     }
 
     /// What Helm has dropped from the upgrade, by the templates that can have made it.
@@ -131,7 +166,7 @@ impl Renders {
 
     /// Where in the chart an object's field comes from: the file, if the chart is a folder, else as Helm calls it.
     pub(super) fn template(&self, object: &ObjectRef, path: &str) -> Option<Place> {
-        let renders = [Some(&self.upgrade), self.install.as_ref()];
+        let renders = [Some(&self.upgrade), self.soon.as_ref(), self.install.as_ref()];
         let place = origin(renders.into_iter().flatten(), (object, path), &self.namespace, &self.templates)?;
         let (_, inside) = place.file.split_once('/')?;
         let on_disk = format!("{}/{inside}", self.source.trim_end_matches('/'));
@@ -204,6 +239,13 @@ impl RenderArguments {
         let more = given.take_from(&self.more);
         (given, more)
     }
+}
+
+/// Without its hooks, with one of its templates alone, or as another operation, a chart has other objects.
+fn changes_the_render(argument: &OsString) -> bool {
+    let argument = argument.to_string_lossy();
+    let flag = argument.split('=').next().unwrap_or(&argument);
+    matches!(flag, "--no-hooks" | "--is-upgrade" | "--show-only" | "-s")
 }
 
 /// `helm template` is told to ask the cluster for what `lookup` wants.

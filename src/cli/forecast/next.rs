@@ -8,7 +8,7 @@ use serde_json::Value;
 use stable_hooks_policy::shown::Shown;
 
 use crate::cli::chart::renders::{by_template, origin};
-use crate::helm::chart::{Changes, Templates, copy, of_hooks};
+use crate::helm::chart::{Changes, Clock, Templates, copy, of_hooks};
 use crate::helm::folder::Folder;
 use crate::helm::said::{dropped_hooks, without_values};
 use crate::helm::values::Values;
@@ -211,8 +211,9 @@ fn files(
         })?;
     }
     let into = folder.join("next");
-    let copied =
-        fs::create_dir(&into).and_then(|()| copy(&chart, Changes { revision: release.next, values: None }, &into));
+    let copied = fs::create_dir(&into).and_then(|()| {
+        copy(&chart, Changes { revision: release.next, values: None, clock: Clock::AMinuteLater }, &into)
+    });
     let (chart, templates) = copied.map_err(|error| match given {
         Some(given) => {
             Trouble { what: "the given chart cannot be read", reason: format!("{}: {error}", given.display()) }

@@ -103,23 +103,40 @@ impl HookTemplates {
 }
 
 /// The first `helm.sh/hook: events` in a template that Helm would drop, where the events stand there as they are.
-fn dropped_hook(mut source: &[u8]) -> Option<String> {
-    loop {
-        let at = memmem::find(source, crate::HOOK.as_bytes())?;
-        source = source.get(at + crate::HOOK.len()..)?;
-        if let Some(events) = value_behind(source).and_then(plain_scalar)
-            && Events::parse(events).is_err()
-        {
-            return Some(events.to_owned());
-        }
-    }
+fn dropped_hook(source: &[u8]) -> Option<String> {
+    memmem::find_iter(source, crate::HOOK.as_bytes()).find_map(|at| {
+        let (before, key) = source.split_at_checked(at)?;
+        let events = scalar(indent_of_last_line(before), key.get(crate::HOOK.len()..)?)?;
+        Events::parse(events).is_err().then(|| events.to_owned())
+    })
 }
 
-/// What stands behind a key on its line.
-fn value_behind(key: &[u8]) -> Option<&str> {
-    let line = key.split(|byte| *byte == b'\n').next()?;
-    let line = str::from_utf8(line).ok()?;
-    Some(line.trim_start_matches(['"', '\'']).trim_start().strip_prefix(':')?.trim())
+fn indent_of_last_line(text: &[u8]) -> usize {
+    let line = text.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    line.iter().take_while(|byte| **byte == b' ').count()
+}
+
+/// What a key says that stands at that indentation, if it is written without an action of a template.
+fn scalar(indent: usize, behind_key: &[u8]) -> Option<&str> {
+    let mut lines = behind_key.split(|byte| *byte == b'\n').map(str::from_utf8);
+    let value = lines.next()?.ok()?;
+    let value = value.trim_start_matches(['"', '\'']).trim_start().strip_prefix(':')?.trim();
+    if !matches!(value, "" | "|" | "|-" | "|+" | ">" | ">-" | ">+") {
+        return plain_scalar(value);
+    }
+    // On the lines below, where they are deeper; else there is nothing, which is null.
+    let mut below = lines.map_while(Result::ok).filter(|line| !line.trim().is_empty());
+    let first = below.next().unwrap_or_default();
+    let is_deeper = |line: &str| indent_of_last_line(line.as_bytes()) > indent;
+    if first.trim_start().starts_with("{{") {
+        None
+    } else if !is_deeper(first) {
+        Some("")
+    } else if below.next().is_some_and(is_deeper) {
+        None
+    } else {
+        plain_scalar(first.trim())
+    }
 }
 
 /// What a scalar says that is written on one line without an action of a template, an escape or an anchor.
@@ -173,6 +190,8 @@ mod tests {
             ("\"helm.sh/hook\": \"crd-install\" # why", "crd-install"),
             ("'helm.sh/hook' : ''", ""),
             ("helm.sh/hook: none # why\r", "none"),
+            ("  helm.sh/hook:\n  team: orders\n", ""),
+            ("  \"helm.sh/hook\": >-\n    pre-update\n  team: orders\n", "pre-update"),
             ("helm.sh/hook: pre-install\n helm.sh/hook: pre-update\n", "pre-update"),
         ] {
             assert_eq!(dropped_hook(line.as_bytes()).as_deref(), Some(events), "{line}");
@@ -181,8 +200,8 @@ mod tests {
             "helm.sh/hook: {{ .Values.events }}",
             "helm.sh/hook: pre-{{ .Values.event }}",
             "helm.sh/hook: pre-install, PRE-upgrade",
-            "helm.sh/hook:",
-            "helm.sh/hook: >-",
+            "helm.sh/hook:\n  {{ .Values.events }}",
+            "helm.sh/hook: >-\n  pre-install,\n  pre-update",
             "helm.sh/hook-weight: x",
             "helm.sh/hook: *events",
             "\"helm.sh/hook\" (list `x`)",

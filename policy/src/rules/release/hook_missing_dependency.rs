@@ -107,6 +107,9 @@ fn missing_object(release: &Release<'_>, hook: &HookDocument<'_>, reference: &Re
         (None, _) if *release.live(&key) == Live::Absent => {
             Some(is_nowhere(release, hook, &key, &reference.field).warn_at_most())
         }
+        (None, Some(false)) if release.record.hook(&key).is_some() => {
+            Some(is_nowhere(release, hook, &key, &reference.field).warn_at_most())
+        }
         (Some(_) | None, _) => None,
     }
 }
@@ -190,6 +193,14 @@ fn remedy(release: &Release<'_>, hook: &HookDocument<'_>, key: &Name, template: 
     format!("In {}, write {}.{earlier}", hook.template.place(), moved(release, hook))
 }
 
+/// Why what this operation does not make is not there.
+fn unless_made_before(release: &Release<'_>, key: &Name) -> &'static str {
+    match release.live(key) {
+        Live::Absent => "not in the cluster",
+        Live::Found(_) | Live::Unknown => "that nothing of the release has made so far",
+    }
+}
+
 fn is_nowhere(release: &Release<'_>, hook: &HookDocument<'_>, key: &Name, field: &str) -> ReleaseProblem {
     let (what, help) = match release.record.hook(key) {
         Some(needed) => {
@@ -197,7 +208,11 @@ fn is_nowhere(release: &Release<'_>, hook: &HookDocument<'_>, key: &Name, field:
             let events = events.map(|events| events.to_string()).unwrap_or_default();
             let operation = release.operation.as_str();
             (
-                format!("a hook that the {operation} does not run ({}), and not in the cluster", needed.template),
+                format!(
+                    "a hook that the {operation} does not run ({}), and {}",
+                    needed.template,
+                    unless_made_before(release, key)
+                ),
                 format!("In {}, write {}: \"{events}\".", needed.template.place(), helm::HOOK),
             )
         }

@@ -13,8 +13,9 @@ declare_rule! {
     ///
     /// Denies an upgrade that changes the pod template of a plain Job, where the record of the last revision shows
     /// the old one. With the live Job alone it warns, for a live template holds what others have set: only the fields
-    /// that the record sets are compared. It also warns where the old Job has a TTL (`ttlSecondsAfterFinished`) and
-    /// no view of the cluster shows that it is still there.
+    /// that the record sets are compared. It also warns where the old Job has a TTL (`ttlSecondsAfterFinished`),
+    /// or that revision failed, and no view of the cluster shows that the Job is there; and about a Job that nothing calls a
+    /// migration.
     ///
     /// Templates that the API server takes for the same are the same: its defaults are filled in, an empty list is no
     /// list, and `0.5Gi` is `512Mi`.
@@ -95,6 +96,8 @@ fn change(release: &Release<'_>, job: &ResourceDocument<'_>) -> Option<ReleasePr
         let may_be_gone = release.ttl_may_have_removed(&job.key, Some(old_job));
         return Some(if may_be_gone {
             warn(job, &field, before, GONE)
+        } else if release.has_baseline_failed && !release.is_seen(&job.key) {
+            warn(job, &field, before, NOT_MADE)
         } else if is_suspended(old_job) {
             warn(job, &field, before, SUSPENDED)
         } else {
@@ -123,6 +126,9 @@ fn deny(job: &ResourceDocument<'_>, field: &str, before: &str) -> ReleaseProblem
 
 const GONE: &str = "where the Job is still there, Helm would update what comes before it, then fail; where its TTL \
                     (spec.ttlSecondsAfterFinished) has removed it, Helm makes it anew.";
+
+const NOT_MADE: &str = "where that revision, which failed, has made the Job, Helm would update what comes before it, then \
+                        fail; where it has not, Helm makes it now.";
 
 const SUSPENDED: &str = "while it is suspended and has never run, the API server takes another place for its pods \
                          (nodeSelector, tolerations, affinity), and refuses all else.";

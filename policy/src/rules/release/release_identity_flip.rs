@@ -215,7 +215,12 @@ fn harm_of_hook(release: &Release<'_>, hook: &HookDocument<'_>) -> (&'static str
             ),
         };
     }
+    let was_kept = release.baseline.as_ref().and_then(|baseline| baseline.resource(&hook.key));
     match (release.runs_after_resources(hook), is_absent) {
+        (false, false) if was_kept.is_some_and(ResourceDocument::is_kept) => (
+            "The live object stays, because of helm.sh/resource-policy: keep, and is no part of the release any more.",
+            true,
+        ),
         (_, true) => ("Nothing of that name lives now, so Helm has nothing to delete.", true),
         (true, false) => (
             "Helm would delete the live object, which the new manifest does not list any more, and then create the hook's: \

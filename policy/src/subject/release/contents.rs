@@ -103,6 +103,11 @@ impl ResourceDocument<'_> {
         self.document.text.contains(word)
     }
 
+    /// `helm.sh/resource-policy: keep`: Helm does not prune it.
+    pub(crate) fn is_kept(&self) -> bool {
+        helm::is_kept(&self.document.head)
+    }
+
     /// It stands in a list, into which Helm does not look: its own events say nothing to Helm.
     pub(crate) fn has_events_in_vain(&self) -> bool {
         self.document.item.is_some() && self.document.head.annotations.contains_key(helm::HOOK)
