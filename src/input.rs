@@ -3,6 +3,7 @@
 //! [`documents`] reads a file one document at a time; a broken one does not stop those after it. [`read_documents`] reads
 //! on while it goes, so that a long stream needs no more memory than its largest document.
 
+mod document;
 mod error;
 mod json;
 mod lines;
@@ -10,35 +11,18 @@ mod request;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod yaml;
 
 use std::io::BufRead;
 use std::vec;
 
 use serde_json::Value;
 
+pub use document::{Content, Document};
 pub use error::{InputError, Mistyped, Reason};
 pub use request::{is_covered, request_of};
-use stream::{Located, Values};
-
-/// An object in a file.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Document {
-    /// The running number of the object in the file, from 1. Broken documents count, empty ones and lists do not.
-    pub number: usize,
-    /// Where it starts, from 1. For an item of a list, where the list starts.
-    pub line: usize,
-    /// The template that Helm says it made the object of; empty if that is not said.
-    pub template: String,
-    pub content: Content,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum Content {
-    /// An `AdmissionRequest`, taken out of its `AdmissionReview` where it was in one.
-    Request(Value),
-    /// A Kubernetes object.
-    Manifest(Value),
-}
+use stream::Values;
+use yaml::Located;
 
 /// Reads the objects of a file.
 #[must_use]

@@ -1,9 +1,10 @@
 //! `chart`: what the release rules say to a chart, rendered as an install and as the upgrade over it.
 
+mod arguments;
 pub(super) mod renders;
+mod upgraded;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -14,18 +15,19 @@ use stable_hooks_host::cluster::ClusterView;
 use stable_hooks_policy::RuleId;
 use stable_hooks_policy::shown::Shown;
 
+use super::arguments::{Judge, JudgeArguments, OutputFormat};
+use super::outcome::{Failure, Outcome, remark};
 use super::release::Reading;
 use super::run::Run;
-use super::{Failure, Judge, JudgeArguments, Outcome, OutputFormat, namespace_of_helm, remark};
 use crate::cluster;
 use crate::helm::chart::Templates;
-use crate::helm::values::{Given, Reuse};
+use crate::judged::{Judged, Level, Place};
 use crate::kubectl;
 use crate::records::StoredRecord;
-use crate::records::chart::StoredRelease;
 use crate::render::{Render, Revision};
-use crate::report::{Judged, Level, Place};
+pub(super) use arguments::RenderArguments;
 use renders::Renders;
+use upgraded::Upgraded;
 
 /// Judges a chart before it is installed: what would flip between an install and the upgrade over it
 ///
@@ -45,94 +47,6 @@ pub(super) struct Arguments {
     renders: RenderArguments,
     #[command(flatten)]
     judge: JudgeArguments,
-}
-
-/// What the verbs share that compare a chart's renders; the chart itself each calls `chart`.
-#[derive(Debug, Args)]
-pub(super) struct RenderArguments {
-    /// A render of the install that was made elsewhere
-    #[arg(long, value_name = "FILE", requires = "upgrade", conflicts_with_all = ["chart", "against", "release", "values", "set", "set_string", "set_json", "set_file", "set_literal", "kube_version", "api_versions", "more"])]
-    install: Option<PathBuf>,
-    /// A render of the upgrade (`helm template --is-upgrade`) that was made elsewhere
-    #[arg(long, value_name = "FILE", requires = "install")]
-    upgrade: Option<PathBuf>,
-    /// Judge the upgrade from this chart, an older version for example
-    #[arg(long, value_name = "CHART", conflicts_with = "release")]
-    against: Option<PathBuf>,
-    /// The values of the other chart, where they are not the same; instead of -f and --set
-    #[arg(long, value_name = "FILE", value_delimiter = ',', requires = "against")]
-    against_values: Vec<PathBuf>,
-    /// Judge the upgrade of this release, whose records `kubectl` reads; without values given, with those of the release
-    #[arg(long, value_name = "NAME", conflicts_with = "name")]
-    release: Option<String>,
-    #[command(flatten)]
-    reuse: ReuseArguments,
-    /// What the release would be called
-    #[arg(long, value_name = "NAME", default_value = "release-name")]
-    name: String,
-    /// The release's namespace; of renders made elsewhere by default the one that they name, else `default`
-    #[arg(short, long, value_name = "NS")]
-    pub(super) namespace: Option<String>,
-    /// Values, as `helm template` takes them
-    #[arg(short = 'f', long, value_name = "FILE", value_delimiter = ',')]
-    values: Vec<PathBuf>,
-    #[command(flatten)]
-    single: SingleValueArguments,
-    /// The Kubernetes version to render for
-    #[arg(long, value_name = "VERSION")]
-    kube_version: Option<String>,
-    /// An API version that the cluster has
-    #[arg(short, long, value_name = "VERSION")]
-    api_versions: Vec<String>,
-    /// Further arguments of `helm template`, `--dry-run=server` for example
-    #[arg(last = true, value_name = "HELM ARGUMENTS")]
-    more: Vec<OsString>,
-}
-
-/// Helm's flags that say what becomes of the values of the release.
-#[derive(Debug, Args)]
-struct ReuseArguments {
-    /// As Helm's flag: all values of the release, those of its chart too, and over them the given ones
-    #[arg(long, requires = "release")]
-    reuse_values: bool,
-    /// As Helm's flag: the given values alone
-    #[arg(long, requires = "release")]
-    reset_values: bool,
-    /// As Helm's flag: the values that the release was given, and over them those given now
-    #[arg(long, requires = "release")]
-    reset_then_reuse_values: bool,
-}
-
-impl ReuseArguments {
-    fn reuse(&self) -> Reuse {
-        // Where several are given Helm heeds the first of these.
-        match (self.reset_values, self.reuse_values, self.reset_then_reuse_values) {
-            (true, _, _) => Reuse::ResetValues,
-            (_, true, _) => Reuse::ReuseValues,
-            (_, _, true) => Reuse::ResetThenReuseValues,
-            (false, false, false) => Reuse::UnlessGiven,
-        }
-    }
-}
-
-/// Helm's flags for single values.
-#[derive(Debug, Args)]
-struct SingleValueArguments {
-    /// One value, as `helm template` takes it; so are the next four
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
-    /// One value that is a string
-    #[arg(long, value_name = "KEY=VALUE")]
-    set_string: Vec<String>,
-    /// One value as JSON
-    #[arg(long, value_name = "KEY=JSON")]
-    set_json: Vec<String>,
-    /// One value from a file
-    #[arg(long, value_name = "KEY=FILE")]
-    set_file: Vec<String>,
-    /// One value, taken as it stands
-    #[arg(long, value_name = "KEY=VALUE")]
-    set_literal: Vec<String>,
 }
 
 /// What is there already; its verdict only where it is judged as well.
@@ -220,61 +134,12 @@ impl Compared {
     }
 }
 
-impl RenderArguments {
-    /// Something is asked for that only a chart can answer.
-    pub(super) fn want_a_chart(&self) -> bool {
-        let has_values = self.given() != (Given::default(), Vec::new());
-        let has_versions = self.kube_version.is_some() || !self.api_versions.is_empty();
-        has_values || has_versions || self.against.is_some() || self.release.is_some()
-    }
-
-    fn release_namespace(&self) -> String {
-        self.namespace.clone().or_else(namespace_of_helm).unwrap_or_else(|| "default".to_owned())
-    }
-
-    fn release_name(&self) -> &str {
-        self.release.as_deref().unwrap_or(&self.name)
-    }
-}
-
 /// The settings over those for a chart.
 pub(super) fn with_defaults(settings: &Value) -> Value {
     let limits = json!({"lookups": u32::MAX, "documents": u32::MAX, "inflatedBytes": u32::MAX});
     let mut merged = json!({"releases": {"scope": "all", "limits": limits}});
     json_patch::merge(&mut merged, settings);
     merged
-}
-
-/// The release whose upgrade is judged.
-pub(super) struct Upgraded<'a> {
-    /// The revision that the upgrade starts from.
-    current: &'a StoredRecord,
-    stored: StoredRelease,
-    /// The revision that it makes.
-    next: u64,
-}
-
-impl<'a> Upgraded<'a> {
-    /// `None` where there are no records.
-    fn of(records: &'a [StoredRecord], judge: &Judge) -> Result<Option<Self>, Failure> {
-        let Some(last) = records.iter().max_by_key(|record| record.version()) else { return Ok(None) };
-        let (release, version) = (last.release(), last.version());
-        if last.is_uninstalled() {
-            return Err(Failure(format!(
-                "release `{release}` is uninstalled (its revision {version} is kept as history): there is nothing to \
-                 upgrade, and `helm upgrade --install` installs it anew; judge that without --release"
-            )));
-        }
-        let Some(current) = StoredRecord::current(records) else { return Ok(None) };
-        let stored = current.stored_release(&judge.settings);
-        let stored = stored.map_err(|error| Failure(format!("{release}, revision {}: {error}", current.version())))?;
-        Ok(Some(Self { current, stored, next: version + 1 }))
-    }
-
-    /// With Flux it is another one than that of its records.
-    fn objects_namespace(&self, of_records: &str) -> String {
-        if self.stored.namespace.is_empty() { of_records.to_owned() } else { self.stored.namespace.clone() }
-    }
 }
 
 /// What is judged, and by whom.

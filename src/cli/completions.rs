@@ -3,7 +3,7 @@
 use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
-use super::{Failure, Outcome, written};
+use super::outcome::{Failure, Outcome, written};
 
 /// Writes completions for a shell
 #[derive(Debug, Args)]

@@ -6,8 +6,9 @@ use clap::Args;
 use serde::Serialize;
 use stable_hooks_policy::{RuleId, docs, rules};
 
-use super::{Failure, Outcome, OutputArguments, written};
-use crate::report::Format;
+use super::arguments::OutputArguments;
+use super::outcome::{Failure, Outcome, written};
+use crate::output::Format;
 
 /// Shows a rule's page, or lists the rules
 #[derive(Debug, Args)]

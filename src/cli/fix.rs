@@ -8,7 +8,8 @@ use serde_json::json;
 use stable_hooks_policy::Settings;
 use stable_hooks_policy::shown::Visible;
 
-use super::{Failure, Outcome, read_input, read_settings, written};
+use super::arguments::read_settings;
+use super::outcome::{Failure, Outcome, read_input, written};
 use crate::fix::{Fixed, Options, Subject, fix};
 
 /// Mends the hook annotations of manifests, and leaves every other byte

@@ -11,15 +11,17 @@ use std::thread;
 
 use clap::Args;
 
+use super::arguments::{FailOn, Judge, JudgeArguments};
 use super::chart::with_defaults;
+use super::outcome::{Failure, Outcome, complain, namespace_of_helm, remark, written};
 use super::progress::Progress;
-use super::{FailOn, Failure, Judge, JudgeArguments, Outcome, complain, namespace_of_helm, remark, written};
+use crate::forecast::{Forecast, Summary, Trouble};
 use crate::helm::folder::Folder;
 use crate::helm::{Helm, HelmError};
+use crate::judged::Place;
 use crate::kubectl::{self, Scope};
+use crate::output::forecast::Format;
 use crate::records::installed::{Installed, installed};
-use crate::report::Place;
-use crate::report::forecast::{Forecast, Format, Summary, Trouble};
 use next::{Next, Upgrade};
 
 /// Foretells what the next upgrade of each release would meet: which will flip, and why

@@ -7,12 +7,13 @@ use clap::Args;
 use serde_json::Value;
 use stable_hooks_policy::shown::Shown;
 
+use super::arguments::{Judge, JudgeArguments};
+use super::outcome::{Failure, Outcome, namespace_of_helm, read_input, remark};
 use super::run::Run;
-use super::{Failure, Judge, JudgeArguments, Outcome, namespace_of_helm, read_input, remark};
 use crate::input::{Content, Document, documents};
+use crate::judged::{Judged, ObjectRef, Place};
 use crate::kubectl;
 use crate::records::{StoredRecord, record_object};
-use crate::report::{Judged, ObjectRef, Place};
 
 /// Judges Helm release records, each revision against the one before
 ///

@@ -6,10 +6,11 @@ use clap::Args;
 use stable_hooks_host::metadata::Metadata;
 use stable_hooks_policy::shown::Visible;
 
+use super::arguments::JudgeArguments;
+use super::outcome::{Failure, Outcome, open_input, remark};
 use super::run::{Asked, Run};
-use super::{Failure, JudgeArguments, Outcome, open_input, remark};
 use crate::input::{Document, is_covered, request_of};
-use crate::report::{Judged, Place};
+use crate::judged::{Judged, Place};
 
 /// Judges `AdmissionReviews`, `AdmissionRequests` and manifests
 ///

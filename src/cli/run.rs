@@ -8,12 +8,14 @@ use std::sync::Arc;
 use serde_json::Value;
 use stable_hooks_host::cluster::ClusterView;
 
+use super::arguments::{FailOn, Judge, OutputArguments, OutputFormat};
+use super::outcome::{Failure, Outcome, complain, written};
 use super::progress::Progress;
-use super::{FailOn, Failure, Judge, Outcome, OutputArguments, OutputFormat, complain, written};
 use crate::engine::{Engine, judge};
 use crate::input::{Content, Document, read_documents};
+use crate::judged::{Judged, Place, Summary};
+use crate::output::writer::Writer;
 use crate::records::{StoredRecord, settings_for};
-use crate::report::{Judged, Place, Summary, Writer};
 
 /// One run: each result is written as soon as it is there, and only counted after that.
 pub(super) struct Run {

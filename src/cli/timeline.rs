@@ -7,12 +7,13 @@ use clap::{Args, ValueEnum};
 use console::Term;
 use serde_json::Value;
 
+use super::arguments::JudgeArguments;
 use super::chart::{self, Compared, RenderArguments};
+use super::outcome::{Failure, Outcome, remark, written};
 use super::release::{Reading, Records};
 use super::run::Run;
-use super::{Failure, JudgeArguments, Outcome, remark, written};
+use crate::judged::{Judged, Summary};
 use crate::records::StoredRecord;
-use crate::report::{Judged, Summary};
 use crate::timeline::{Contents, Side, Timeline, write_html, write_human, write_json, write_svg};
 
 /// The width where nobody says another.

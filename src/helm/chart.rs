@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use super::ignore::{self, Rules};
-use archive::{Pack, pack, unpack};
+use archive::{MOST_BYTES, Pack, pack, unpack};
 
 /// How late it is in the copy: no upgrade happens in the same second as the install.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,9 +35,6 @@ impl Clock {
 
 /// The archives of subcharts hold archives of subcharts; Helm charts are not deeper than that.
 const MOST_ARCHIVES: usize = 8;
-
-/// Helm 4 reads no more of a chart, and Helm 3 no more of an archive.
-const MOST_BYTES: u64 = 100 * 1024 * 1024;
 
 /// The sources of templates, by their paths from the chart's folder on.
 pub type Templates = BTreeMap<String, String>;

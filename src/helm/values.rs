@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::input;
-use crate::records::chart::write;
+use crate::private::write;
 
 /// Helm's flags for single values.
 const SINGLE: [&str; 5] = ["--set-json", "--set", "--set-string", "--set-file", "--set-literal"];

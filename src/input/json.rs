@@ -6,7 +6,7 @@ use serde_json::{Deserializer, Value};
 
 use super::error::InputError;
 use super::lines::{Cursor, Lines, Text};
-use super::stream::{Located, read_yaml};
+use super::yaml::{Located, read_yaml};
 
 /// The JSON texts of a piece, of which only as much is held as one text needs.
 pub(super) struct Json {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use stable_hooks_host::metadata::{Metadata, Target};
 
-use super::Content;
+use super::document::Content;
 
 /// The request itself, or for a manifest that of its CREATE; with `audit`, what the audit scanner would ask about the object.
 pub fn request_of(content: Content, audit: bool) -> Value {

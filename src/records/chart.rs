@@ -1,8 +1,7 @@
 //! The chart and the values that a record holds, as files that Helm can render again.
 
 use std::collections::BTreeSet;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use base64::Engine;
@@ -14,8 +13,9 @@ use serde_json::value::RawValue;
 use stable_hooks_policy::shown::Shown;
 use thiserror::Error;
 
-use super::{RecordError, StoredRecord, limits};
+use super::stored::{RecordError, StoredRecord, limits};
 use crate::helm::values::{Reuse, Values};
+use crate::private::write;
 
 /// What Helm needs to render a release once more. It holds values: it is never shown, only written.
 #[derive(Deserialize)]
@@ -259,16 +259,6 @@ fn inside(name: &str) -> Option<PathBuf> {
     let path = Path::new(name);
     let stays = !name.is_empty() && path.components().all(|part| matches!(part, Component::Normal(_)));
     stays.then(|| path.to_owned())
-}
-
-/// Writes a new file that only its owner can read.
-pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    path.parent().map_or(Ok(()), fs::create_dir_all)?;
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)?.write_all(bytes)
 }
 
 /// Go writes an empty list or text as null.

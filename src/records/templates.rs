@@ -8,8 +8,8 @@ use helm::yaml::{self, Head};
 use serde_json::Value;
 use stable_hooks_policy::shown::Shown;
 
-use super::StoredRecord;
-use crate::report::ObjectRef;
+use super::stored::StoredRecord;
+use crate::judged::ObjectRef;
 
 impl StoredRecord {
     /// The template of each object, from the chart's name on.

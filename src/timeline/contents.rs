@@ -12,8 +12,8 @@ use serde_json::Value;
 use stable_hooks_policy::references::{Reference, Services, named_services, references};
 use stable_hooks_policy::shown::Shown;
 
+use crate::judged::ObjectRef;
 use crate::records::object_ref;
-use crate::report::ObjectRef;
 
 /// One revision, read once: it is a side of its own, and what the next is compared with.
 pub(crate) struct Contents {

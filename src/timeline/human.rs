@@ -1,24 +1,22 @@
 //! For people at a terminal: time runs down, one column of marks for each side, and lines for what does not keep its row.
 
 mod gutter;
+mod style;
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use stable_hooks_policy::shown::Visible;
 use textwrap::core::display_width;
 use textwrap::{Options, WordSeparator, WordSplitter};
 
-use super::Timeline;
 use super::layout::{Cell, Column, Layout, Row, fold_text, kinds};
-use crate::report::write_finding;
+use super::model::{Deleted, Timeline};
+use crate::output::write_finding;
 use gutter::Gutter;
+use style::{BOLD, CALM, DENY, WARN};
 
-const BOLD: Style = Style::new().bold();
-const CALM: Style = Style::new().dimmed();
-const DENY: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
-const WARN: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)));
 const INDENT: &str = "  ";
 
 /// Writes the timelines one below the other, that many columns wide.
@@ -164,7 +162,7 @@ impl Page<'_> {
             .deletes
             .iter()
             .map(|deletes| {
-                let style = if *deletes == super::Deleted::LastRun { CALM } else { DENY };
+                let style = if *deletes == Deleted::LastRun { CALM } else { DENY };
                 (style, deletes.to_string())
             })
             .collect();

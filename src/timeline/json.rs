@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::layout::Layout;
-use super::{Entry, Lane, LaneOf, Need, Phase, Side, Stage, Timeline};
-use crate::report::{Finding, ObjectRef, Summary};
+use super::model::{Entry, Lane, LaneOf, Need, Phase, Side, Stage, Timeline};
+use crate::judged::{Finding, ObjectRef, Summary};
 
 #[derive(Serialize)]
 struct Document<'a> {

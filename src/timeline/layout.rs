@@ -6,8 +6,8 @@ pub(super) mod tracks;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::{Entry, LaneOf, Need, Side, Stage, Timeline};
-use crate::report::ObjectRef;
+use super::model::{Entry, LaneOf, Need, Side, Stage, Timeline};
+use crate::judged::ObjectRef;
 use align::align;
 
 pub(crate) struct Layout<'a> {

@@ -6,8 +6,8 @@ use askama::Template;
 use stable_hooks_policy::shown::Visible;
 
 use super::layout::{Cell, Column, Layout, Row, fold_text};
+use super::model::{Entry, Timeline};
 use super::picture::{Mark, Picture, level_class};
-use super::{Entry, Timeline};
 
 #[derive(Template)]
 #[template(path = "timeline.svg")]
@@ -120,7 +120,7 @@ impl Section {
 }
 
 impl PageFinding {
-    fn of(finding: &crate::report::Finding) -> Self {
+    fn of(finding: &crate::judged::Finding) -> Self {
         let lines = |text: &str| text.lines().map(|line| Visible(line).to_string()).collect::<Vec<_>>().join("\n");
         let class = level_class(finding.level);
         Self {

@@ -1,16 +1,20 @@
 //! Where everything of a timeline stands in a picture.
 
+mod buses;
 mod columns;
 mod needs;
+mod parts;
 
 use stable_hooks_policy::shown::Visible;
 
-use super::Timeline;
 use super::layout::{Column, Layout, Row};
-use crate::report::Level;
+use super::model::Timeline;
+use crate::judged::Level;
+use buses::count;
 pub(super) use columns::level_class;
-use columns::{Columns, HEAD, MARGIN, ROW, TITLE, count};
+use columns::{Columns, HEAD, MARGIN, ROW, TITLE};
 use needs::need_paths;
+pub(super) use parts::{Band, Curve, Label, Line, Mark, PictureCell, PictureFinding};
 
 pub(super) struct Picture {
     /// From 1, for names that must not be there twice in a page.
@@ -28,83 +32,6 @@ pub(super) struct Picture {
     pub(super) needs: Vec<Curve>,
     pub(super) cells: Vec<PictureCell>,
     pub(super) findings: Vec<PictureFinding>,
-}
-
-/// The name of a side, above its column.
-pub(super) struct Label {
-    pub(super) x: i32,
-    pub(super) y: i32,
-    pub(super) side: Column,
-    pub(super) text: String,
-    pub(super) revision: u64,
-}
-
-pub(super) struct Band {
-    /// Of the line above it.
-    pub(super) y: i32,
-    pub(super) titles: Vec<Written>,
-}
-
-pub(super) struct Written {
-    pub(super) x: i32,
-    pub(super) y: i32,
-    /// `before`, `after` or what else tells how it looks.
-    pub(super) class: String,
-    pub(super) text: String,
-}
-
-pub(super) struct Line {
-    pub(super) from: i32,
-    pub(super) to: i32,
-    pub(super) y: i32,
-}
-
-pub(super) struct Curve {
-    pub(super) path: String,
-    pub(super) class: &'static str,
-    /// In words.
-    pub(super) text: String,
-}
-
-pub(super) struct PictureCell {
-    pub(super) side: Column,
-    pub(super) class: &'static str,
-    /// Of the mark.
-    pub(super) x: i32,
-    pub(super) y: i32,
-    pub(super) text_x: i32,
-    pub(super) kind: String,
-    /// As much as there is room for.
-    pub(super) name: String,
-    /// All of it.
-    pub(super) full: String,
-    pub(super) weight: Option<i64>,
-    pub(super) details: Vec<Written>,
-    pub(super) mark: Mark,
-    /// Of the text, in pixels.
-    length: i32,
-}
-
-pub(super) enum Mark {
-    Dot,
-    Cross,
-    /// The findings that bite here.
-    Pill {
-        class: &'static str,
-        text: String,
-        left: i32,
-        width: i32,
-        first: usize,
-    },
-}
-
-pub(super) struct PictureFinding {
-    pub(super) number: usize,
-    pub(super) class: &'static str,
-    pub(super) x: i32,
-    pub(super) y: i32,
-    pub(super) rule: String,
-    pub(super) lines: Vec<Written>,
 }
 
 impl Picture {

@@ -6,8 +6,8 @@ use helm::operation::Operation;
 use helm::{DeletePolicy, Event};
 
 use super::contents::{Contents, Hook, Resource};
-use super::{Deleted, Entry, Lane, LaneOf, Need, Phase, Side, Stage};
-use crate::report::ObjectRef;
+use super::model::{Deleted, Entry, Lane, LaneOf, Need, Phase, Side, Stage};
+use crate::judged::ObjectRef;
 
 impl Side {
     pub(crate) fn new(contents: &Contents, baseline: Option<&Contents>) -> Self {

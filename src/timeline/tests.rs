@@ -3,9 +3,10 @@
 use helm::operation::Operation;
 use helm::record::{Record, RecordHook};
 
+use super::Contents;
 use super::layout::{Cell, Layout, Row, fold_text};
-use super::{Contents, Deleted, Entry, LaneOf, Need, Side, Timeline};
-use crate::report::{Finding, Level, ObjectRef};
+use super::model::{Deleted, Entry, LaneOf, Need, Side, Timeline};
+use crate::judged::{Finding, Level, ObjectRef};
 
 fn document(kind: &str, name: &str, more: &str) -> String {
     format!("---\n# Source: shop/templates/all.yaml\nkind: {kind}\nmetadata: {{name: {name}{more}}}\n")

@@ -1,10 +1,14 @@
 //! House rules that no compiler knows.
 
+mod imports;
+
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use crate::engines::{files, relative, root};
+use imports::Imports;
 
 /// Processes, network, runtimes and Kubernetes clients.
 const OUT_OF_REACH: [&str; 9] =
@@ -64,4 +68,38 @@ fn house_no_file_holds_two_things() {
         let lines = fs::read_to_string(root().join(file)).unwrap().lines().count();
         assert!(lines <= most, "{file} has {lines} lines, {most} at most");
     }
+}
+
+#[test]
+fn house_no_file_imports_what_imports_it() {
+    let imports = Imports::read();
+    assert!(imports.0.values().map(BTreeSet::len).sum::<usize>() > 300, "the imports are not read: {:?}", imports.0);
+    let circles: Vec<_> = imports.circles().iter().map(|files| files.join(", ")).collect();
+    assert!(circles.is_empty(), "files that import each other:\n{}", circles.join("\n"));
+}
+
+#[test]
+fn house_a_circle_is_found_wherever_it_is_planted() {
+    let circles = |a: &str, b: &str| {
+        let lib = "pub mod a; pub mod b;";
+        let sources = [("lib.rs", lib), ("a.rs", a), ("b.rs", b), ("b/c.rs", "pub struct C;")];
+        let sources = sources.map(|(path, text)| ("stable_hooks", path, Path::new(path), text));
+        Imports::of(sources.into_iter()).circles().concat().join(" ")
+    };
+    let to_b = "use crate::b::B;";
+    for back in [
+        "use crate::a;\nfn f() { a::f() }",
+        "use crate::a::A;",
+        "use crate::{a::A, c};",
+        "use super::a::A;",
+        "fn f() { if true { crate::a::f() } }",
+        "fn f() { vec![crate::a::f()] }",
+        "mod inner { fn f() { super::super::a::f() } }",
+    ] {
+        assert_eq!(circles(to_b, back), "a.rs b.rs", "{back}");
+    }
+    assert_eq!(circles("use crate::b::c::C; use stable_hooks_policy::x;", "use crate::a::A; pub mod c;"), "");
+    assert_eq!(circles(to_b, "pub(in crate::a) fn f() {}"), "");
+    assert_eq!(circles(to_b, "mod tests { use crate::a::A; }"), "");
+    assert_eq!(circles(to_b, "// crate::a::A\nconst A: &str = \"crate::a\";"), "");
 }

@@ -3,6 +3,7 @@
 
 #![deny(clippy::disallowed_methods)]
 
+mod annotation;
 mod hook;
 pub mod manifest;
 pub mod operation;
@@ -12,37 +13,5 @@ pub mod record;
 mod testing;
 pub mod yaml;
 
-use crate::yaml::Head;
-
+pub use annotation::{HOOK, HOOK_DELETE_POLICY, HOOK_WEIGHT, RELEASE_NAME, RELEASE_NAMESPACE, is_kept};
 pub use hook::{DeletePolicies, DeletePolicy, Event, Events, NotAHook, items, spelled, weight};
-
-pub const HOOK: &str = "helm.sh/hook";
-pub const HOOK_WEIGHT: &str = "helm.sh/hook-weight";
-pub const HOOK_DELETE_POLICY: &str = "helm.sh/hook-delete-policy";
-pub const RELEASE_NAME: &str = "meta.helm.sh/release-name";
-pub const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
-const RESOURCE_POLICY: &str = "helm.sh/resource-policy";
-
-/// Helm does not prune it.
-pub fn is_kept(head: &Head) -> bool {
-    head.annotations.get(RESOURCE_POLICY).is_some_and(|policy| policy == "keep")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_kept;
-    use crate::testing::test;
-    use crate::yaml::{self, Limits};
-
-    #[test]
-    fn only_keep_is_kept() {
-        let kept = |annotation: &str| {
-            let text = format!("kind: Job\nmetadata: {{name: a, annotations: {{{annotation}}}}}\n");
-            is_kept(&yaml::head(&text, &Limits::default()).unwrap())
-        };
-        assert!(kept("helm.sh/resource-policy: keep"));
-        for annotation in ["helm.sh/resource-policy: delete", "helm.sh/hook: keep", ""] {
-            assert!(!kept(annotation), "{annotation}");
-        }
-    }
-}

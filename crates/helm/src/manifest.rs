@@ -6,6 +6,7 @@ use std::vec;
 use memchr::memmem::Finder;
 use serde_json::Value;
 
+use crate::annotation::HOOK;
 use crate::yaml::{self, Head};
 
 const SEPARATOR: &str = "---";
@@ -180,7 +181,7 @@ impl<'a> Documents<'a, '_> {
         };
         let document = Document { path: path(text), text, item: None, head };
         // A list that is itself a hook is one hook; else Helm takes it apart.
-        if !document.head.kind.ends_with("List") || document.head.annotations.contains_key(crate::HOOK) {
+        if !document.head.kind.ends_with("List") || document.head.annotations.contains_key(HOOK) {
             return Some(document);
         }
         let Some(mut list) = document.object(&self.yaml) else {

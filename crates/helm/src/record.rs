@@ -2,117 +2,26 @@
 //!
 //! Chart files, values and notes are skipped while parsing, so the most that is held is the JSON and its manifests.
 
+mod base64;
 mod chart;
 mod json;
+mod lenient;
+mod revision;
 
-use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read};
 
-use base64::Engine;
-use base64::alphabet::STANDARD;
-use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use flate2::bufread::MultiGzDecoder;
-use memchr::memchr2;
 use serde_json::error::Category;
 use thiserror::Error;
 
 use json::Raw;
-
-/// Go does not look at the bits that the last character has too many.
-const BASE64: GeneralPurpose =
-    GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
+pub use revision::{ApplyMethod, DroppedHook, Record, RecordHook};
 
 /// Without it Helm takes the bytes for plain JSON.
 const GZIP: [u8; 3] = [0x1f, 0x8b, 0x08];
 
 /// Deflate cannot do better than that, whatever the size says that ends a gzip.
 const BEST_RATIO: usize = 1032;
-
-/// One revision of a release. What its JSON leaves out is empty.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Record {
-    pub name: String,
-    pub namespace: String,
-    pub version: u64,
-    pub status: String,
-    pub description: String,
-    /// When the release was installed, and when this revision of it began, as Helm writes it.
-    pub first_deployed: String,
-    pub last_deployed: String,
-    /// The revision that a rollback goes back to, where Helm says it (4.3); else 0.
-    pub rollback_revision: u64,
-    pub manifest: String,
-    pub hooks: Vec<RecordHook>,
-    pub apply_method: ApplyMethod,
-    /// The chart's own templates that make a hook and ask whether this is an install or an upgrade, written as in
-    /// [`RecordHook::path`].
-    pub conditional_templates: BTreeSet<String>,
-    /// What Helm drops, the templates written as above: of the chart's own where it stands there as it is, of all where
-    /// Helm has said of a rendered chart that it has such a one. So many at most.
-    pub dropped_hooks: Vec<DroppedHook>,
-}
-
-/// What a template writes as `helm.sh/hook`, with an event that Helm does not know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DroppedHook {
-    pub template: String,
-    pub events: String,
-    /// Helm has said so; else a template only writes it, and may not render it.
-    pub is_told: bool,
-}
-
-impl Record {
-    /// An install made it: `helm install --replace` counts on from the revisions of an uninstalled release.
-    pub fn is_first(&self) -> bool {
-        self.version == 1 || (!self.first_deployed.is_empty() && self.first_deployed == self.last_deployed)
-    }
-
-    /// The revision that a rollback went back to, where one made it. Helm 3 says so in its description alone, in which an
-    /// upgrade can say the same: then only what the two hold tells.
-    pub fn rolled_back_to(&self) -> Option<u64> {
-        if self.rollback_revision > 0 {
-            return Some(self.rollback_revision);
-        }
-        let target = self.description.strip_prefix("Rollback to ")?.parse().ok()?;
-        (1..self.version).contains(&target).then_some(target)
-    }
-
-    /// The other has the same resources and hooks.
-    pub fn holds_the_same(&self, other: &Self) -> bool {
-        let manifests = |record: &Self| record.hooks.iter().map(|hook| hook.manifest.clone()).collect::<BTreeSet<_>>();
-        self.manifest.trim() == other.manifest.trim() && manifests(self) == manifests(other)
-    }
-
-    /// It was deployed once, if its status is that of one that was superseded: what fails, or is uninstalled, can be
-    /// superseded as well, and says so.
-    pub fn was_deployed(&self) -> bool {
-        let has_failed =
-            ["Upgrade \"", "Rollback \"", "Release \""].iter().any(|word| self.description.starts_with(word))
-                && self.description.contains("\" failed: ");
-        !has_failed && self.description != "superseded by new release"
-    }
-}
-
-/// How Helm writes the objects of this revision.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ApplyMethod {
-    #[default]
-    ClientSide,
-    ServerSide,
-}
-
-/// A hook as Helm parsed it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RecordHook {
-    pub kind: String,
-    pub name: String,
-    /// Of the template, from the chart's name on.
-    pub path: String,
-    pub manifest: String,
-    pub events: Vec<String>,
-    pub weight: i64,
-    pub delete_policies: Vec<String>,
-}
 
 /// What one record may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,25 +70,16 @@ pub fn decode_config_map(data: &str, limits: &Limits) -> Result<Record, DecodeEr
 
 /// The JSON in `data.release` of a Secret: all that Helm wrote, the chart and its values too.
 pub fn json_of_secret(data: &str, limits: &Limits) -> Result<Vec<u8>, DecodeError> {
-    let stored = decode_base64(data.as_bytes()).ok_or(DecodeError::Base64)?;
-    let packed = decode_base64(&stored).ok_or(DecodeError::InnerBase64)?;
+    let stored = base64::decode(data.as_bytes()).ok_or(DecodeError::Base64)?;
+    let packed = base64::decode(&stored).ok_or(DecodeError::InnerBase64)?;
     drop(stored);
     unpack(packed, limits.inflated_bytes)
 }
 
 /// The same of a `ConfigMap`.
 pub fn json_of_config_map(data: &str, limits: &Limits) -> Result<Vec<u8>, DecodeError> {
-    let packed = decode_base64(data.as_bytes()).ok_or(DecodeError::Base64)?;
+    let packed = base64::decode(data.as_bytes()).ok_or(DecodeError::Base64)?;
     unpack(packed, limits.inflated_bytes)
-}
-
-/// As Go's `StdEncoding`, which passes over line ends.
-fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
-    if memchr2(b'\r', b'\n', text).is_some() {
-        let text: Vec<u8> = text.iter().copied().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
-        return BASE64.decode(text).ok();
-    }
-    BASE64.decode(text).ok()
 }
 
 fn unpack(packed: Vec<u8>, limit: usize) -> Result<Vec<u8>, DecodeError> {
@@ -226,7 +126,8 @@ mod tests {
     use flate2::write::GzEncoder;
     use serde_json::{Value, json};
 
-    use super::{ApplyMethod, BASE64, DecodeError, Limits, Record, decode_config_map, decode_secret};
+    use super::base64::BASE64;
+    use super::{ApplyMethod, DecodeError, Limits, Record, decode_config_map, decode_secret};
     use crate::testing::test;
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {

@@ -8,18 +8,19 @@ use std::path::Path;
 use std::process::Output;
 use std::thread;
 
-use super::{RenderArguments, SingleValueArguments, Upgraded};
+use super::arguments::RenderArguments;
+use super::upgraded::Upgraded;
+use crate::cli::outcome::{Failure, read, remark};
 use crate::cli::run::Run;
-use crate::cli::{Failure, read, remark};
 use crate::helm::chart::{Changes, Clock, Templates, ask_for_the_time, copy, of_hooks, that_look_up};
 use crate::helm::folder::Folder;
 use crate::helm::line::line_of;
 use crate::helm::said::{dropped_hooks, lines_besides};
 use crate::helm::values::{Given, Values};
 use crate::helm::{Helm, HelmError, Options};
+use crate::judged::{ObjectRef, Place};
 use crate::kubectl::{self, Capabilities};
 use crate::render::{Document, Render};
-use crate::report::{ObjectRef, Place};
 
 /// What is compared.
 pub(super) struct Renders {
@@ -221,24 +222,6 @@ fn with_capabilities(options: Options) -> Options {
         return options;
     };
     Options { kube_version: Some(kube_version), api_versions, ..options }
-}
-
-impl RenderArguments {
-    /// The values that are given, also behind `--`, and what else stands there.
-    pub(super) fn given(&self) -> (Given, Vec<OsString>) {
-        let SingleValueArguments { set, set_string, set_json, set_file, set_literal } = &self.single;
-        let flags = [
-            ("--set", set),
-            ("--set-string", set_string),
-            ("--set-json", set_json),
-            ("--set-file", set_file),
-            ("--set-literal", set_literal),
-        ];
-        let single = flags.into_iter().flat_map(|(flag, texts)| texts.iter().map(move |text| (flag, text.clone())));
-        let mut given = Given { files: self.values.clone(), single: single.collect() };
-        let more = given.take_from(&self.more);
-        (given, more)
-    }
 }
 
 /// Without its hooks, with one of its templates alone, or as another operation, a chart has other objects.

@@ -8,19 +8,20 @@ use serde_json::Value;
 use stable_hooks_policy::shown::Shown;
 
 use crate::cli::chart::renders::{by_template, origin};
+use crate::forecast::Trouble;
 use crate::helm::chart::{Changes, Clock, Templates, copy, of_hooks};
 use crate::helm::folder::Folder;
 use crate::helm::said::{dropped_hooks, without_values};
 use crate::helm::values::Values;
 use crate::helm::{Helm, HelmError, Options};
 use crate::input::Content;
+use crate::judged::{ObjectRef, Place};
 use crate::kubectl::{self, Capabilities};
-use crate::records::chart::{ChartError, StoredRelease, write};
+use crate::private::write;
+use crate::records::chart::{ChartError, StoredRelease};
 use crate::records::installed::Installed;
 use crate::records::{StoredRecord, record_object};
 use crate::render::{Render, Revision};
-use crate::report::forecast::Trouble;
-use crate::report::{ObjectRef, Place};
 
 /// What all upgrades of one run share.
 pub(super) struct Next {

@@ -8,7 +8,8 @@ use flate2::write::GzEncoder;
 use helm::yaml;
 use tar::{Archive, Builder, EntryType, Header};
 
-use super::MOST_BYTES;
+/// Helm 4 reads no more of a chart, and Helm 3 no more of an archive.
+pub(super) const MOST_BYTES: u64 = 100 * 1024 * 1024;
 
 /// The longest name that a header of its own holds.
 const LONGEST_NAME: usize = 100;

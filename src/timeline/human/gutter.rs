@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 
-use super::{CALM, DENY};
+use super::style::{CALM, DENY};
 use crate::timeline::layout::tracks::tracks;
 use crate::timeline::layout::{Crossing, Layout};
 

@@ -3,11 +3,11 @@
 use stable_hooks_policy::shown::Visible;
 use textwrap::core::display_width;
 
-use super::needs::widths;
-use super::{Band, Label, Mark, PictureCell, PictureFinding, Written};
-use crate::report::{Finding, Level};
+use super::buses::{count, widths};
+use super::parts::{Band, Label, Mark, PictureCell, PictureFinding, Written};
+use crate::judged::{Finding, Level};
 use crate::timeline::layout::{Cell, Column, Layout, Row, fold_text, kinds};
-use crate::timeline::{Deleted, Side, Timeline};
+use crate::timeline::model::{Deleted, Side, Timeline};
 
 /// The width of a character of the names, in tenths of a pixel: those fonts are 0.6 of their size wide.
 const CHARACTER: i32 = 78;
@@ -224,10 +224,6 @@ pub(in crate::timeline) fn level_class(level: Level) -> &'static str {
         Level::Deny => "deny",
         Level::Warn | Level::Fix => "warn",
     }
-}
-
-pub(super) fn count(items: usize) -> i32 {
-    i32::try_from(items).unwrap_or(i32::MAX)
 }
 
 /// Of that many characters of a name.

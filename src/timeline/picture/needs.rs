@@ -1,44 +1,12 @@
 //! The lines from hooks to what they need, on the outer side of each column: one for each object, with a branch for each
 //! hook.
 
-use std::collections::BTreeMap;
-
-use super::columns::{Columns, GAP, count, text_width};
-use super::{Curve, PictureCell};
-use crate::timeline::Timeline;
-use crate::timeline::layout::tracks::tracks;
-use crate::timeline::layout::{Column, Layout, NeedLine};
-
-/// Between two lines.
-const TRACK: i32 = 9;
-/// Between the names and the first line.
-const FIRST: i32 = 24;
-
-/// By the row of the object, the hooks that need it, in time or too late.
-type Buses<'a> = BTreeMap<(usize, bool), Vec<&'a NeedLine<'a>>>;
-
-fn buses<'a>(lines: &'a [NeedLine<'a>]) -> (Buses<'a>, Vec<usize>) {
-    let mut buses = Buses::new();
-    for line in lines {
-        buses.entry((line.object, line.need.late)).or_default().push(line);
-    }
-    let span = |((object, _), lines): (&(usize, bool), &Vec<&NeedLine<'_>>)| {
-        let hooks = lines.iter().map(|line| line.hook);
-        let (top, bottom) = hooks.fold((*object, *object), |(top, bottom), hook| (top.min(hook), bottom.max(hook)));
-        (top, bottom)
-    };
-    let spans: Vec<_> = buses.iter().map(span).collect();
-    let tracks = tracks(&spans);
-    (buses, tracks)
-}
-
-/// The room that the lines of each side take.
-pub(super) fn widths(layout: &Layout<'_>) -> [i32; 2] {
-    Column::ALL.map(|column| {
-        let (_, tracks) = buses(layout.needs(column));
-        tracks.iter().max().map_or(0, |last| FIRST + TRACK * (count(*last) + 1))
-    })
-}
+use super::buses::count;
+use super::buses::{FIRST, TRACK, buses};
+use super::columns::{Columns, GAP, text_width};
+use super::parts::{Curve, PictureCell};
+use crate::timeline::layout::{Column, Layout};
+use crate::timeline::model::Timeline;
 
 pub(super) fn need_paths<'c>(
     timeline: &Timeline,

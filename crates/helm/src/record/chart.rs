@@ -9,9 +9,11 @@ use memchr::memmem;
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::json::or_empty;
-use super::{BASE64, DroppedHook};
-use crate::Events;
+use super::base64::BASE64;
+use super::lenient::or_empty;
+use super::revision::DroppedHook;
+use crate::annotation::HOOK;
+use crate::hook::Events;
 
 #[derive(serde::Deserialize, Default)]
 #[serde(default)]
@@ -90,7 +92,7 @@ impl<'de> Deserialize<'de> for HookTemplates {
 impl HookTemplates {
     fn look_at(&mut self, name: String, source: &[u8]) {
         let mentions = |word: &str| memmem::find(source, word.as_bytes()).is_some();
-        if !mentions(crate::HOOK) {
+        if !mentions(HOOK) {
             return;
         }
         if let Some(events) = dropped_hook(source) {
@@ -104,9 +106,9 @@ impl HookTemplates {
 
 /// The first `helm.sh/hook: events` in a template that Helm would drop, where the events stand there as they are.
 fn dropped_hook(source: &[u8]) -> Option<String> {
-    memmem::find_iter(source, crate::HOOK.as_bytes()).find_map(|at| {
+    memmem::find_iter(source, HOOK.as_bytes()).find_map(|at| {
         let (before, key) = source.split_at_checked(at)?;
-        let events = scalar(indent_of_last_line(before), key.get(crate::HOOK.len()..)?)?;
+        let events = scalar(indent_of_last_line(before), key.get(HOOK.len()..)?)?;
         Events::parse(events).is_err().then(|| events.to_owned())
     })
 }

@@ -8,7 +8,8 @@ use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::chart::Chart;
-use super::{ApplyMethod, DroppedHook, Record, RecordHook};
+use super::lenient::or_empty;
+use super::revision::{ApplyMethod, DroppedHook, Record, RecordHook};
 
 /// More than any chart has; three bytes of JSON make a hook, and that takes a hundred times as much memory.
 const MAX_HOOKS: usize = 10_000;
@@ -126,11 +127,6 @@ impl From<Hook> for RecordHook {
             delete_policies: hook.delete_policies.0,
         }
     }
-}
-
-/// Go writes an empty list or map as null.
-pub(super) fn or_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
-    Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
 /// A list of at most that many items.

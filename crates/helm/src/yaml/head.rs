@@ -2,10 +2,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Builder, Extent, Limits, YamlError, read};
-
-/// Where in an object that stands.
-pub(super) const FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
+use super::error::YamlError;
+use super::reader::{Builder, Extent, FIELDS, Limits, read};
 
 /// What tells an object apart, as Go reads it into strings. What is absent is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

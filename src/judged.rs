@@ -1,19 +1,9 @@
-//! What was judged, and how it is written: one result after the other, so that a long run needs no memory for them.
-
-pub(crate) mod forecast;
-mod github;
-mod human;
-mod json;
-mod policy_report;
-mod results;
-mod sarif;
+//! What came out, for people: one object, what was said about it, and where that stands.
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io::{self, Write};
 use std::mem;
 
-use clap::ValueEnum;
 use json_patch::Patch;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -23,54 +13,13 @@ use stable_hooks_policy::shown::Shown;
 use stable_hooks_policy::wire::{BASELINE_ANNOTATION, FINDINGS_ANNOTATION, compared_with};
 
 use crate::engine::Answer;
-pub(crate) use human::write_finding;
-
-/// How a run is written.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people, 80 columns wide
-    #[default]
-    Human,
-    /// JSON, version 1: docs/output.md
-    Json,
-    /// SARIF 2.1.0, for code scanning
-    Sarif,
-    /// Annotations of GitHub Actions
-    Github,
-    /// A `PolicyReport` of wgpolicyk8s.io/v1alpha2
-    #[value(name = "policyreport")]
-    PolicyReport,
-    /// A Report of openreports.io/v1alpha1
-    #[value(name = "openreports")]
-    OpenReports,
-}
-
-/// Writes the results of a run, each as soon as it is there.
-pub(crate) trait Writer {
-    fn begin(&mut self, out: &mut dyn Write) -> io::Result<()>;
-    fn result(&mut self, out: &mut dyn Write, judged: &Judged) -> io::Result<()>;
-    fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()>;
-}
-
-impl Format {
-    pub(crate) fn writer(self) -> Box<dyn Writer> {
-        match self {
-            Self::Human => Box::new(human::Human),
-            Self::Json => Box::new(json::Json::default()),
-            Self::Sarif => Box::new(sarif::Sarif::default()),
-            Self::Github => Box::new(github::Github),
-            Self::PolicyReport => Box::new(policy_report::PolicyReport::new(policy_report::Api::PolicyReport)),
-            Self::OpenReports => Box::new(policy_report::PolicyReport::new(policy_report::Api::OpenReports)),
-        }
-    }
-}
 
 /// What a run came to.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Summary {
-    objects: usize,
+    pub(crate) objects: usize,
     pub(crate) denied: usize,
-    normalized: usize,
+    pub(crate) normalized: usize,
     pub(crate) warned: usize,
 }
 
@@ -85,14 +34,14 @@ pub(crate) struct Place {
 /// One object and what was said about it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Judged {
-    source: String,
+    pub(crate) source: String,
     #[serde(skip)]
-    place: Place,
-    operation: String,
-    object: ObjectRef,
-    verdict: Verdict,
-    findings: Vec<Finding>,
-    patch: Patch,
+    pub(crate) place: Place,
+    pub(crate) operation: String,
+    pub(crate) object: ObjectRef,
+    pub(crate) verdict: Verdict,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) patch: Patch,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -226,14 +175,14 @@ impl Judged {
     }
 
     /// Where the finding is best shown.
-    fn place_of<'a>(&'a self, finding: &'a Finding) -> &'a Place {
+    pub(crate) fn place_of<'a>(&'a self, finding: &'a Finding) -> &'a Place {
         finding.template.as_ref().unwrap_or(&self.place)
     }
 }
 
 impl Finding {
     /// The whole finding in one text: which object, what was found, what to change.
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let help = if self.help.is_empty() { String::new() } else { format!(" {}", self.help) };
         // A message without a rule says itself what it is about.
         if self.rule.is_empty() { self.message.clone() } else { format!("{}: {}{help}", self.object, self.message) }

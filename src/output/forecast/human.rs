@@ -6,8 +6,8 @@ use anstyle::{AnsiColor, Style};
 use stable_hooks_policy::shown::{Shown, Visible};
 use textwrap::core::display_width;
 
-use super::{Forecast, Outlook, Summary};
-use crate::report::human::{fill, paragraph, write_findings};
+use crate::forecast::{Forecast, Outlook, Summary};
+use crate::output::human::{fill, paragraph, write_findings};
 
 const HEAD: [&str; 5] = ["OUTLOOK", "NAMESPACE", "RELEASE", "CHART", "WHY"];
 

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use askama::Template;
 use stable_hooks_policy::shown::{Shown, Visible};
 
-use super::{Forecast, Outlook, Summary};
-use crate::report::{Finding, Place};
+use crate::forecast::{Forecast, Outlook, Summary};
+use crate::judged::{Finding, Place};
 
 #[derive(Template)]
 #[template(path = "forecast.html")]

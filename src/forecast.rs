@@ -1,33 +1,15 @@
-//! What the next upgrade of each release would meet, the worst first, and how that is written.
-
-mod html;
-mod human;
-mod json;
+//! What the next upgrade of each release would meet, the worst first.
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io::{self, Write};
 
-use clap::ValueEnum;
 use serde::Serialize;
 use stable_hooks_policy::RuleId;
 
-use super::{Finding, Judged, Level, Verdict};
+use crate::judged::{Finding, Judged, Level, Verdict};
 
 /// So many objects of a flip stand in the table; its findings name them all.
 const MOST_NAMED: usize = 2;
-
-/// How a forecast is written.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people: a table, then the findings
-    #[default]
-    Human,
-    /// JSON, version 1: docs/forecast.md
-    Json,
-    /// A page that loads nothing
-    Html,
-}
 
 /// What is ahead of a release, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -76,21 +58,10 @@ pub(crate) struct Summary {
     stable: usize,
 }
 
-impl Format {
-    /// Writes forecasts that are in order.
-    pub(crate) fn write(self, out: &mut dyn Write, forecasts: &[Forecast]) -> io::Result<()> {
-        match self {
-            Self::Human => human::write(out, forecasts),
-            Self::Json => json::write(out, forecasts),
-            Self::Html => html::write(out, forecasts),
-        }
-    }
-}
-
 impl Outlook {
-    const ALL: [Self; 5] = [Self::Flips, Self::Denied, Self::NotForecastable, Self::Warned, Self::Stable];
+    pub(crate) const ALL: [Self; 5] = [Self::Flips, Self::Denied, Self::NotForecastable, Self::Warned, Self::Stable];
 
-    fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Flips => "flips",
             Self::Denied => "denied",
@@ -101,7 +72,7 @@ impl Outlook {
     }
 
     /// What the summary says of that many releases.
-    fn said_of(self, count: usize) -> String {
+    pub(crate) fn said_of(self, count: usize) -> String {
         let words = match self {
             Self::Flips => "will flip",
             Self::Denied => "will be denied",
@@ -130,7 +101,7 @@ impl Forecast {
     }
 
     /// In few words, for a table.
-    fn why(&self) -> String {
+    pub(crate) fn why(&self) -> String {
         let judged = match &self.judged {
             Ok(judged) => judged,
             Err(trouble) => return trouble.what.to_owned(),
@@ -167,7 +138,7 @@ impl Summary {
         }
     }
 
-    fn count(&self, outlook: Outlook) -> usize {
+    pub(crate) fn count(&self, outlook: Outlook) -> usize {
         match outlook {
             Outlook::Flips => self.flips,
             Outlook::Denied => self.denied,

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use stable_hooks_policy::shown::Visible;
 
-use super::{Finding, Judged, Level, Summary, Writer};
+use super::writer::Writer;
+use crate::judged::{Finding, Judged, Level, Summary};
 
 pub(super) struct Github;
 

@@ -6,7 +6,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::results::Results;
-use super::{Finding, Judged, Level, ObjectRef, Summary, Writer};
+use super::writer::Writer;
+use crate::judged::{Finding, Judged, Level, ObjectRef, Summary};
 
 const NAME: &str = env!("CARGO_PKG_NAME");
 

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::results::Results;
-use super::{Judged, Summary, Writer};
+use super::writer::Writer;
+use crate::judged::{Judged, Summary};
 
 #[derive(Default)]
 pub(super) struct Json(Results);

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use stable_hooks_policy::{RuleId, docs, rule, rules};
 
 use super::results::Results;
-use super::{Finding, Judged, Level, Place, Summary, Writer};
+use super::writer::Writer;
+use crate::judged::{Finding, Judged, Level, Place, Summary};
 
 #[derive(Default)]
 pub(super) struct Sarif(Results);

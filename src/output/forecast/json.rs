@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{Forecast, Outlook, Summary};
-use crate::report::Finding;
+use crate::forecast::{Forecast, Outlook, Summary};
+use crate::judged::Finding;
 
 #[derive(Serialize)]
 struct Document<'a> {

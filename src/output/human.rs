@@ -8,7 +8,8 @@ use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 use stable_hooks_policy::shown::Visible;
 
-use super::{Finding, Judged, Level, ObjectRef, Place, Summary, Verdict, Writer};
+use super::writer::Writer;
+use crate::judged::{Finding, Judged, Level, ObjectRef, Place, Summary, Verdict};
 
 const WIDTH: usize = 80;
 

@@ -1,0 +1,89 @@
+//! What a record says of one revision.
+
+use std::collections::BTreeSet;
+
+/// One revision of a release. What its JSON leaves out is empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Record {
+    pub name: String,
+    pub namespace: String,
+    pub version: u64,
+    pub status: String,
+    pub description: String,
+    /// When the release was installed, and when this revision of it began, as Helm writes it.
+    pub first_deployed: String,
+    pub last_deployed: String,
+    /// The revision that a rollback goes back to, where Helm says it (4.3); else 0.
+    pub rollback_revision: u64,
+    pub manifest: String,
+    pub hooks: Vec<RecordHook>,
+    pub apply_method: ApplyMethod,
+    /// The chart's own templates that make a hook and ask whether this is an install or an upgrade, written as in
+    /// [`RecordHook::path`].
+    pub conditional_templates: BTreeSet<String>,
+    /// What Helm drops, the templates written as above: of the chart's own where it stands there as it is, of all where
+    /// Helm has said of a rendered chart that it has such a one. So many at most.
+    pub dropped_hooks: Vec<DroppedHook>,
+}
+
+/// What a template writes as `helm.sh/hook`, with an event that Helm does not know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DroppedHook {
+    pub template: String,
+    pub events: String,
+    /// Helm has said so; else a template only writes it, and may not render it.
+    pub is_told: bool,
+}
+
+impl Record {
+    /// An install made it: `helm install --replace` counts on from the revisions of an uninstalled release.
+    pub fn is_first(&self) -> bool {
+        self.version == 1 || (!self.first_deployed.is_empty() && self.first_deployed == self.last_deployed)
+    }
+
+    /// The revision that a rollback went back to, where one made it. Helm 3 says so in its description alone, in which an
+    /// upgrade can say the same: then only what the two hold tells.
+    pub fn rolled_back_to(&self) -> Option<u64> {
+        if self.rollback_revision > 0 {
+            return Some(self.rollback_revision);
+        }
+        let target = self.description.strip_prefix("Rollback to ")?.parse().ok()?;
+        (1..self.version).contains(&target).then_some(target)
+    }
+
+    /// The other has the same resources and hooks.
+    pub fn holds_the_same(&self, other: &Self) -> bool {
+        let manifests = |record: &Self| record.hooks.iter().map(|hook| hook.manifest.clone()).collect::<BTreeSet<_>>();
+        self.manifest.trim() == other.manifest.trim() && manifests(self) == manifests(other)
+    }
+
+    /// It was deployed once, if its status is that of one that was superseded: what fails, or is uninstalled, can be
+    /// superseded as well, and says so.
+    pub fn was_deployed(&self) -> bool {
+        let has_failed =
+            ["Upgrade \"", "Rollback \"", "Release \""].iter().any(|word| self.description.starts_with(word))
+                && self.description.contains("\" failed: ");
+        !has_failed && self.description != "superseded by new release"
+    }
+}
+
+/// How Helm writes the objects of this revision.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ApplyMethod {
+    #[default]
+    ClientSide,
+    ServerSide,
+}
+
+/// A hook as Helm parsed it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RecordHook {
+    pub kind: String,
+    pub name: String,
+    /// Of the template, from the chart's name on.
+    pub path: String,
+    pub manifest: String,
+    pub events: Vec<String>,
+    pub weight: i64,
+    pub delete_policies: Vec<String>,
+}

@@ -1,0 +1,130 @@
+//! What is rendered, and with what.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::outcome::namespace_of_helm;
+use crate::helm::values::{Given, Reuse};
+
+/// What the verbs share that compare a chart's renders; the chart itself each calls `chart`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct RenderArguments {
+    /// A render of the install that was made elsewhere
+    #[arg(long, value_name = "FILE", requires = "upgrade", conflicts_with_all = ["chart", "against", "release", "values", "set", "set_string", "set_json", "set_file", "set_literal", "kube_version", "api_versions", "more"])]
+    pub(super) install: Option<PathBuf>,
+    /// A render of the upgrade (`helm template --is-upgrade`) that was made elsewhere
+    #[arg(long, value_name = "FILE", requires = "install")]
+    pub(super) upgrade: Option<PathBuf>,
+    /// Judge the upgrade from this chart, an older version for example
+    #[arg(long, value_name = "CHART", conflicts_with = "release")]
+    pub(super) against: Option<PathBuf>,
+    /// The values of the other chart, where they are not the same; instead of -f and --set
+    #[arg(long, value_name = "FILE", value_delimiter = ',', requires = "against")]
+    pub(super) against_values: Vec<PathBuf>,
+    /// Judge the upgrade of this release, whose records `kubectl` reads; without values given, with those of the release
+    #[arg(long, value_name = "NAME", conflicts_with = "name")]
+    pub(super) release: Option<String>,
+    #[command(flatten)]
+    pub(super) reuse: ReuseArguments,
+    /// What the release would be called
+    #[arg(long, value_name = "NAME", default_value = "release-name")]
+    pub(super) name: String,
+    /// The release's namespace; of renders made elsewhere by default the one that they name, else `default`
+    #[arg(short, long, value_name = "NS")]
+    pub(in crate::cli) namespace: Option<String>,
+    /// Values, as `helm template` takes them
+    #[arg(short = 'f', long, value_name = "FILE", value_delimiter = ',')]
+    pub(super) values: Vec<PathBuf>,
+    #[command(flatten)]
+    single: SingleValueArguments,
+    /// The Kubernetes version to render for
+    #[arg(long, value_name = "VERSION")]
+    pub(super) kube_version: Option<String>,
+    /// An API version that the cluster has
+    #[arg(short, long, value_name = "VERSION")]
+    pub(super) api_versions: Vec<String>,
+    /// Further arguments of `helm template`, `--dry-run=server` for example
+    #[arg(last = true, value_name = "HELM ARGUMENTS")]
+    pub(super) more: Vec<OsString>,
+}
+
+/// Helm's flags that say what becomes of the values of the release.
+#[derive(Debug, Args)]
+pub(super) struct ReuseArguments {
+    /// As Helm's flag: all values of the release, those of its chart too, and over them the given ones
+    #[arg(long, requires = "release")]
+    reuse_values: bool,
+    /// As Helm's flag: the given values alone
+    #[arg(long, requires = "release")]
+    reset_values: bool,
+    /// As Helm's flag: the values that the release was given, and over them those given now
+    #[arg(long, requires = "release")]
+    reset_then_reuse_values: bool,
+}
+
+impl ReuseArguments {
+    pub(super) fn reuse(&self) -> Reuse {
+        // Where several are given Helm heeds the first of these.
+        match (self.reset_values, self.reuse_values, self.reset_then_reuse_values) {
+            (true, _, _) => Reuse::ResetValues,
+            (_, true, _) => Reuse::ReuseValues,
+            (_, _, true) => Reuse::ResetThenReuseValues,
+            (false, false, false) => Reuse::UnlessGiven,
+        }
+    }
+}
+
+/// Helm's flags for single values.
+#[derive(Debug, Args)]
+struct SingleValueArguments {
+    /// One value, as `helm template` takes it; so are the next four
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// One value that is a string
+    #[arg(long, value_name = "KEY=VALUE")]
+    set_string: Vec<String>,
+    /// One value as JSON
+    #[arg(long, value_name = "KEY=JSON")]
+    set_json: Vec<String>,
+    /// One value from a file
+    #[arg(long, value_name = "KEY=FILE")]
+    set_file: Vec<String>,
+    /// One value, taken as it stands
+    #[arg(long, value_name = "KEY=VALUE")]
+    set_literal: Vec<String>,
+}
+
+impl RenderArguments {
+    /// Something is asked for that only a chart can answer.
+    pub(in crate::cli) fn want_a_chart(&self) -> bool {
+        let has_values = self.given() != (Given::default(), Vec::new());
+        let has_versions = self.kube_version.is_some() || !self.api_versions.is_empty();
+        has_values || has_versions || self.against.is_some() || self.release.is_some()
+    }
+
+    pub(super) fn release_namespace(&self) -> String {
+        self.namespace.clone().or_else(namespace_of_helm).unwrap_or_else(|| "default".to_owned())
+    }
+
+    pub(super) fn release_name(&self) -> &str {
+        self.release.as_deref().unwrap_or(&self.name)
+    }
+
+    /// The values that are given, also behind `--`, and what else stands there.
+    pub(super) fn given(&self) -> (Given, Vec<OsString>) {
+        let SingleValueArguments { set, set_string, set_json, set_file, set_literal } = &self.single;
+        let flags = [
+            ("--set", set),
+            ("--set-string", set_string),
+            ("--set-json", set_json),
+            ("--set-file", set_file),
+            ("--set-literal", set_literal),
+        ];
+        let single = flags.into_iter().flat_map(|(flag, texts)| texts.iter().map(move |text| (flag, text.clone())));
+        let mut given = Given { files: self.values.clone(), single: single.collect() };
+        let more = given.take_from(&self.more);
+        (given, more)
+    }
+}

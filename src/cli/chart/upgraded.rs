@@ -1,0 +1,38 @@
+//! The release whose upgrade is judged.
+
+use crate::cli::arguments::Judge;
+use crate::cli::outcome::Failure;
+use crate::records::StoredRecord;
+use crate::records::chart::StoredRelease;
+
+/// The release whose upgrade is judged.
+pub(super) struct Upgraded<'a> {
+    /// The revision that the upgrade starts from.
+    pub(super) current: &'a StoredRecord,
+    pub(super) stored: StoredRelease,
+    /// The revision that it makes.
+    pub(super) next: u64,
+}
+
+impl<'a> Upgraded<'a> {
+    /// `None` where there are no records.
+    pub(super) fn of(records: &'a [StoredRecord], judge: &Judge) -> Result<Option<Self>, Failure> {
+        let Some(last) = records.iter().max_by_key(|record| record.version()) else { return Ok(None) };
+        let (release, version) = (last.release(), last.version());
+        if last.is_uninstalled() {
+            return Err(Failure(format!(
+                "release `{release}` is uninstalled (its revision {version} is kept as history): there is nothing to \
+                 upgrade, and `helm upgrade --install` installs it anew; judge that without --release"
+            )));
+        }
+        let Some(current) = StoredRecord::current(records) else { return Ok(None) };
+        let stored = current.stored_release(&judge.settings);
+        let stored = stored.map_err(|error| Failure(format!("{release}, revision {}: {error}", current.version())))?;
+        Ok(Some(Self { current, stored, next: version + 1 }))
+    }
+
+    /// With Flux it is another one than that of its records.
+    pub(super) fn objects_namespace(&self, of_records: &str) -> String {
+        if self.stored.namespace.is_empty() { of_records.to_owned() } else { self.stored.namespace.clone() }
+    }
+}

@@ -1,0 +1,85 @@
+//! How a run ended, and what it tells beside its result.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use stable_hooks_policy::shown::Visible;
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Outcome {
+    NothingDenied,
+    Denied,
+    CouldNotJudge,
+}
+
+/// Why a run cannot even begin, in words for the user.
+#[derive(Debug)]
+pub(super) struct Failure(pub(in crate::cli) String);
+
+impl Outcome {
+    pub(in crate::cli) fn of(is_complete: bool, fails: bool) -> Self {
+        match (is_complete, fails) {
+            (false, _) => Self::CouldNotJudge,
+            (true, true) => Self::Denied,
+            (true, false) => Self::NothingDenied,
+        }
+    }
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        Self::from(outcome as u8)
+    }
+}
+
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    fs::read(path).map_err(|error| Failure(format!("{}: {error}", path.display())))
+}
+
+/// A file, or standard input where it is called `-`, and how long it is if that is known.
+pub(super) fn open_input(file: &Path) -> Result<(Box<dyn BufRead>, Option<u64>), Failure> {
+    if file.as_os_str() == "-" {
+        return Ok((Box::new(io::stdin().lock()), None));
+    }
+    let fail = |error| Failure(format!("{}: {error}", file.display()));
+    let opened = File::open(file).map_err(fail)?;
+    let length = opened.metadata().ok().filter(fs::Metadata::is_file).map(|metadata| metadata.len());
+    Ok((Box::new(BufReader::new(opened)), length))
+}
+
+/// All of a file, or of standard input where it is called `-`.
+pub(super) fn read_input(file: &Path) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let (mut reader, _) = open_input(file)?;
+    reader.read_to_end(&mut bytes).map_err(|error| Failure(format!("{}: {error}", file.display())))?;
+    Ok(bytes)
+}
+
+/// Helm takes `-n` away from its plugins and says this instead.
+pub(super) fn namespace_of_helm() -> Option<String> {
+    std::env::var("HELM_NAMESPACE").ok().filter(|namespace| !namespace.is_empty())
+}
+
+/// Tells on standard error what could not be done; nobody is left to tell when that fails.
+pub(super) fn complain(reason: &str) {
+    let lines: Vec<_> = reason.lines().map(|line| Visible(line).to_string()).collect();
+    let _ = writeln!(anstream::stderr().lock(), "error: {}", lines.join("\n"));
+}
+
+/// Tells what is worth knowing and no failure.
+pub(super) fn remark(text: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "note: {text}");
+}
+
+/// A reader that closed the pipe has seen enough; everything else is worth telling.
+pub(super) fn written(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure(format!("cannot write the result: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

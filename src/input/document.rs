@@ -1,0 +1,23 @@
+//! What stands in a file.
+
+use serde_json::Value;
+
+/// An object in a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document {
+    /// The running number of the object in the file, from 1. Broken documents count, empty ones and lists do not.
+    pub number: usize,
+    /// Where it starts, from 1. For an item of a list, where the list starts.
+    pub line: usize,
+    /// The template that Helm says it made the object of; empty if that is not said.
+    pub template: String,
+    pub content: Content,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// An `AdmissionRequest`, taken out of its `AdmissionReview` where it was in one.
+    Request(Value),
+    /// A Kubernetes object.
+    Manifest(Value),
+}

@@ -1,0 +1,48 @@
+//! How what was judged is written: one result after the other, so that a long run needs no memory for them.
+
+pub(crate) mod forecast;
+mod github;
+mod human;
+mod json;
+mod policy_report;
+mod results;
+mod sarif;
+pub(crate) mod writer;
+
+use clap::ValueEnum;
+
+pub(crate) use human::write_finding;
+use writer::Writer;
+
+/// How a run is written.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people, 80 columns wide
+    #[default]
+    Human,
+    /// JSON, version 1: docs/output.md
+    Json,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// Annotations of GitHub Actions
+    Github,
+    /// A `PolicyReport` of wgpolicyk8s.io/v1alpha2
+    #[value(name = "policyreport")]
+    PolicyReport,
+    /// A Report of openreports.io/v1alpha1
+    #[value(name = "openreports")]
+    OpenReports,
+}
+
+impl Format {
+    pub(crate) fn writer(self) -> Box<dyn Writer> {
+        match self {
+            Self::Human => Box::new(human::Human),
+            Self::Json => Box::new(json::Json::default()),
+            Self::Sarif => Box::new(sarif::Sarif::default()),
+            Self::Github => Box::new(github::Github),
+            Self::PolicyReport => Box::new(policy_report::PolicyReport::new(policy_report::Api::PolicyReport)),
+            Self::OpenReports => Box::new(policy_report::PolicyReport::new(policy_report::Api::OpenReports)),
+        }
+    }
+}

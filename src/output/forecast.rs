@@ -1,0 +1,34 @@
+//! How a forecast is written.
+
+mod html;
+mod human;
+mod json;
+
+use std::io::{self, Write};
+
+use clap::ValueEnum;
+
+use crate::forecast::Forecast;
+
+/// How a forecast is written.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people: a table, then the findings
+    #[default]
+    Human,
+    /// JSON, version 1: docs/forecast.md
+    Json,
+    /// A page that loads nothing
+    Html,
+}
+
+impl Format {
+    /// Writes forecasts that are in order.
+    pub(crate) fn write(self, out: &mut dyn Write, forecasts: &[Forecast]) -> io::Result<()> {
+        match self {
+            Self::Human => human::write(out, forecasts),
+            Self::Json => json::write(out, forecasts),
+            Self::Html => html::write(out, forecasts),
+        }
+    }
+}

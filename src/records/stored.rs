@@ -1,0 +1,285 @@
+//! A record as it is stored.
+
+use std::cmp::Reverse;
+
+use helm::operation::Operation;
+use helm::record::{DecodeError, Limits, Record, decode_config_map, decode_secret};
+use serde_json::{Map, Value, json};
+use thiserror::Error;
+
+use crate::input::{Content, request_of};
+use crate::render::Revision;
+
+/// As far back as a baseline is looked for where the settings do not say; a version can be any number.
+const MOST_REVISIONS: u64 = 10_000;
+
+/// The statuses with which Helm creates a record.
+const PENDING: [&str; 3] = ["pending-install", "pending-upgrade", "pending-rollback"];
+
+/// A release record in its Secret or `ConfigMap`, as far as it must be known to find its baseline.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredRecord {
+    pub(super) object: Value,
+    /// Helm looks for all records of a release in one kind of object.
+    pub(super) kind: &'static str,
+    /// Where the record is stored; with Flux the release's objects live elsewhere.
+    namespace: String,
+    release: String,
+    version: u64,
+    /// Of the record now.
+    status: String,
+    /// With which Helm created the record.
+    pending: String,
+    /// It is deployed, or was so before it was superseded.
+    was_deployed: bool,
+    /// As it says itself, the revision that a rollback went back to.
+    rollback_to: Option<u64>,
+}
+
+/// Why an object that should be a record is none. Never says a byte of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum RecordError {
+    #[error("there is no data.release")]
+    NoData,
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    #[error("data.release has no name or no version")]
+    Nameless,
+    #[error("the chart in data.release is none that Helm would have written")]
+    Chart,
+}
+
+/// The object that an `AdmissionRequest` would create or a file holds, if it is meant to be a release record.
+///
+/// Other objects and other operations are none of the release rules' business.
+#[must_use]
+pub fn record_object(content: Content) -> Option<Value> {
+    let object = match content {
+        Content::Manifest(object) => object,
+        Content::Request(mut request) => {
+            let text = |pointer| request.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let is_create = text("/operation") == "CREATE" && text("/subResource").is_empty();
+            let (group, version, kind) = (text("/kind/group"), text("/kind/version"), text("/kind/kind"));
+            let mut object = request.get_mut("object").map(Value::take).filter(|_| is_create && group.is_empty())?;
+            let fields = object.as_object_mut()?;
+            fields.entry("apiVersion").or_insert(version.into());
+            fields.entry("kind").or_insert(kind.into());
+            object
+        }
+    };
+    kind_of(&object).map(|_| object)
+}
+
+/// As the policy tells records from other Secrets and `ConfigMaps`.
+fn kind_of(object: &Value) -> Option<&'static str> {
+    let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
+    match (text("/apiVersion")?, text("/kind")?) {
+        ("v1", "Secret") => (text("/type") == Some("helm.sh/release.v1")).then_some("Secret"),
+        ("v1", "ConfigMap") => (text("/metadata/labels/owner") == Some("helm")).then_some("ConfigMap"),
+        _ => None,
+    }
+}
+
+impl StoredRecord {
+    /// Reads what [`record_object`] found.
+    ///
+    /// # Errors
+    ///
+    /// When its data is no release.
+    pub fn read(object: Value, settings: &Value) -> Result<Self, RecordError> {
+        let kind = kind_of(&object).ok_or(RecordError::NoData)?;
+        let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
+        let data = text("/data/release").ok_or(RecordError::NoData)?;
+        let record = decode(kind, data, settings)?;
+        if record.name.is_empty() || record.version == 0 {
+            return Err(RecordError::Nameless);
+        }
+        let (is_first, rollback_to) = (record.is_first(), record.rolled_back_to());
+        let is_good = record.was_deployed();
+        let namespace = text("/metadata/namespace").map_or(record.namespace, str::to_owned);
+        let status = text("/metadata/labels/status").map_or(record.status, str::to_owned);
+        let pending = match status.as_str() {
+            pending if PENDING.contains(&pending) => pending,
+            _ if is_first => "pending-install",
+            _ if rollback_to.is_some() => "pending-rollback",
+            _ => "pending-upgrade",
+        };
+        let pending = pending.to_owned();
+        let was_deployed = status == "deployed" || (status == "superseded" && is_good);
+        let (release, version) = (record.name, record.version);
+        Ok(Self { object, kind, namespace, release, version, status, pending, was_deployed, rollback_to })
+    }
+
+    /// The record that Helm would begin to write of a chart's render, in that namespace.
+    #[must_use]
+    pub fn of(revision: &Revision<'_>, kind: &'static str, stored_in: &str) -> Self {
+        Self {
+            kind,
+            namespace: stored_in.to_owned(),
+            release: revision.name.to_owned(),
+            version: revision.version,
+            status: revision.status.to_owned(),
+            pending: revision.status.to_owned(),
+            was_deployed: false,
+            rollback_to: None,
+            object: revision.stored_as(kind),
+        }
+    }
+
+    /// Of the object that holds it.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    #[must_use]
+    pub fn release(&self) -> &str {
+        &self.release
+    }
+
+    /// What Helm did when it created it; `None` where its status says nothing that Helm does.
+    #[must_use]
+    pub fn operation(&self) -> Option<Operation> {
+        Operation::of_status(&self.pending)
+    }
+
+    /// What it holds.
+    #[must_use]
+    pub fn decoded(&self, settings: &Value) -> Option<Record> {
+        let data = self.object.pointer("/data/release").and_then(Value::as_str)?;
+        decode(self.kind, data, settings).ok()
+    }
+
+    /// Orders a history: release by release, the oldest revision first.
+    #[must_use]
+    pub fn order(&self) -> impl Ord + use<> {
+        (self.namespace.clone(), self.release.clone(), Reverse(self.kind), self.version)
+    }
+
+    /// The request with which Helm created it.
+    #[must_use]
+    pub fn request(&self) -> Value {
+        let object = self.stored_as(&self.pending, None);
+        request_of(Content::Manifest(object), false)
+    }
+
+    /// What this record is compared with: for an upgrade what it started from, for a rollback the last revision. Of two
+    /// records of one revision the one given last counts.
+    #[must_use]
+    pub fn baseline<'a>(&self, records: impl IntoIterator<Item = &'a Self>) -> Option<&'a Self> {
+        let is_earlier = |other: &&Self| {
+            let same = (other.kind, &other.namespace, &other.release) == (self.kind, &self.namespace, &self.release);
+            same && other.version < self.version
+        };
+        let earlier = records.into_iter().filter(is_earlier);
+        match self.operation()? {
+            Operation::Install => None,
+            Operation::Upgrade => Self::start_of_upgrade(earlier),
+            Operation::Rollback => earlier.max_by_key(|other| (other.version, other.was_deployed)),
+        }
+    }
+
+    /// The revision that an upgrade started from, among all that there were of the release: the one that was deployed
+    /// then, else the last one.
+    fn start_of_upgrade<'a>(records: impl IntoIterator<Item = &'a Self>) -> Option<&'a Self> {
+        let mut records: Vec<_> = records.into_iter().collect();
+        records.sort_by_key(|record| (record.version, record.was_deployed));
+        let deployed = records.iter().rfind(|record| record.was_deployed);
+        // A rollback that fails leaves the revision before it superseded.
+        let is_lost = |deployed: &Self| {
+            records.iter().any(|record| record.version == deployed.version + 1 && record.is_failed_rollback())
+        };
+        deployed.filter(|deployed| !is_lost(deployed)).or(records.last()).copied()
+    }
+
+    /// The revision that the next upgrade starts from, as Helm finds it: the last one that is deployed now, else the last.
+    #[must_use]
+    pub fn current<'a>(records: impl IntoIterator<Item = &'a Self>) -> Option<&'a Self> {
+        records.into_iter().max_by_key(|record| (record.status == "deployed", record.version))
+    }
+
+    /// Takes it for an upgrade where it only says that it is a rollback: it does not hold what that revision holds.
+    pub fn compare_with_target(&mut self, records: &[Self], settings: &Value) {
+        let Some(version) = self.rollback_to.filter(|_| self.pending == "pending-rollback") else { return };
+        let is_target = |other: &&Self| {
+            let of = |record: &Self| (record.kind, record.namespace.clone(), record.release.clone());
+            of(other) == of(self) && other.version == version
+        };
+        let Some(target) = records.iter().find(is_target).and_then(|target| target.decoded(settings)) else { return };
+        if self.decoded(settings).is_some_and(|own| !own.holds_the_same(&target)) {
+            "pending-upgrade".clone_into(&mut self.pending);
+        }
+    }
+
+    /// As it was while the next revision was created: deployed then, if it was superseded since.
+    #[must_use]
+    pub fn as_baseline(&self) -> Value {
+        let status = if self.was_deployed { "deployed" } else { &self.status };
+        self.stored_as(status, Some(format!("sh.helm.release.v1.{}.v{}", self.release, self.version)))
+    }
+
+    fn is_failed_rollback(&self) -> bool {
+        self.status == "failed" && self.operation() == Some(Operation::Rollback)
+    }
+
+    /// Helm has uninstalled the release, and kept its history.
+    #[must_use]
+    pub fn is_uninstalled(&self) -> bool {
+        self.status.starts_with("uninstall")
+    }
+
+    fn stored_as(&self, status: &str, name: Option<String>) -> Value {
+        let mut object = self.object.clone();
+        if let Some(metadata) = field(&mut object, "metadata") {
+            metadata.insert("namespace".to_owned(), json!(self.namespace));
+            if let Some(name) = name {
+                metadata.insert("name".to_owned(), name.into());
+            }
+        }
+        if let Some(labels) = object.get_mut("metadata").and_then(|metadata| field(metadata, "labels")) {
+            labels.insert("status".to_owned(), status.into());
+        }
+        object
+    }
+}
+
+/// The settings with which a record is judged: against its baseline, however far back that one is, unless they say
+/// otherwise.
+#[must_use]
+pub(crate) fn settings_for(record: &StoredRecord, baseline: Option<&StoredRecord>, settings: &Value) -> Value {
+    let mut settings = settings.clone();
+    if let Some(releases) = field(&mut settings, "releases") {
+        releases.entry("baseline").or_insert("record".into());
+    }
+    if let Some(baseline) = baseline
+        && let Some(limits) = settings.get_mut("releases").and_then(|releases| field(releases, "limits"))
+    {
+        limits.entry("revisions").or_insert((record.version - baseline.version).min(MOST_REVISIONS).into());
+    }
+    settings
+}
+
+/// Reads `data.release` of that kind of object.
+fn decode(kind: &str, data: &str, settings: &Value) -> Result<Record, DecodeError> {
+    let limits = limits(settings);
+    if kind == "Secret" { decode_secret(data, &limits) } else { decode_config_map(data, &limits) }
+}
+
+pub(super) fn limits(settings: &Value) -> Limits {
+    let set = settings.pointer("/releases/limits/inflatedBytes").and_then(Value::as_u64);
+    set.map_or_else(Limits::default, |bytes| Limits { inflated_bytes: usize::try_from(bytes).unwrap_or(usize::MAX) })
+}
+
+/// An object's field that is an object itself, made where there is none.
+fn field<'a>(object: &'a mut Value, name: &str) -> Option<&'a mut Map<String, Value>> {
+    let field = object.as_object_mut()?.entry(name).or_insert(Value::Null);
+    if !field.is_object() {
+        *field = json!({});
+    }
+    field.as_object_mut()
+}

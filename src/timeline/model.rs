@@ -1,0 +1,251 @@
+//! What a timeline is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use helm::operation::Operation;
+use serde::Serialize;
+use stable_hooks_policy::finding::{names, needs};
+use stable_hooks_policy::shown::Shown;
+
+use crate::judged::{Finding, Level, ObjectRef};
+
+/// A revision, beside the one before it.
+pub(crate) struct Timeline {
+    pub(crate) release: String,
+    pub(crate) namespace: String,
+    /// `None` where there is nothing to compare with.
+    pub(crate) before: Option<Side>,
+    pub(crate) after: Side,
+    /// Of both sides, each once. Entries name them by their place, from 1.
+    pub(crate) findings: Vec<Finding>,
+    /// What could not be judged.
+    pub(crate) notes: Vec<String>,
+}
+
+/// One revision: what Helm does to bring it about, if all goes well.
+pub(crate) struct Side {
+    pub(crate) operation: Operation,
+    pub(crate) revision: u64,
+    /// Those in which something happens, in time.
+    pub(crate) phases: Vec<Phase>,
+    pub(crate) needs: Vec<Need>,
+}
+
+pub(crate) struct Phase {
+    pub(crate) stage: Stage,
+    pub(crate) lanes: Vec<Lane>,
+}
+
+/// When in an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Stage {
+    PreHooks,
+    /// By hook-succeeded, when all hooks of the event have run.
+    PreHooksDeleted,
+    Resources,
+    /// What was in the manifest before and is not any more.
+    Pruned,
+    PostHooks,
+    PostHooksDeleted,
+}
+
+/// What Helm handles together.
+pub(crate) struct Lane {
+    pub(crate) of: LaneOf,
+    /// In Helm's order.
+    pub(crate) entries: Vec<Entry>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum LaneOf {
+    /// Hooks run by weight.
+    Weight(i64),
+    /// Resources are created and deleted kind by kind.
+    Kind(String),
+}
+
+/// One thing that happens to one object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Entry {
+    pub(crate) object: ObjectRef,
+    /// From the chart's name on; empty where it is not said.
+    pub(crate) template: String,
+    /// What Helm deletes so that it can happen, or by it.
+    pub(crate) deletes: Option<Deleted>,
+    /// The numbers of the findings that bite here.
+    pub(crate) findings: Vec<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Deleted {
+    /// before-hook-creation: what the hook left when it ran before.
+    LastRun,
+    /// before-hook-creation, but what lies there is the release's own.
+    Resource,
+    /// It is pruned, though a hook of this very operation has just made it.
+    MadeByHook,
+}
+
+/// An object that a hook needs before it can start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Need {
+    pub(crate) hook: ObjectRef,
+    pub(crate) object: ObjectRef,
+    /// Of the hook.
+    pub(crate) field: String,
+    /// The object comes too late: a finding says so.
+    pub(crate) late: bool,
+}
+
+/// The findings about each object, with their numbers.
+type Bites<'a> = BTreeMap<&'a ObjectRef, Vec<(usize, &'a Finding)>>;
+
+impl Timeline {
+    /// Puts the findings of each side where they bite.
+    pub(crate) fn new(
+        release: String,
+        namespace: String,
+        before: Option<(Side, Vec<Finding>)>,
+        after: (Side, Vec<Finding>),
+    ) -> Self {
+        let (mut findings, mut notes, mut numbers) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let mut marked = |(mut side, found): (Side, Vec<Finding>)| {
+            let mut bites = Bites::new();
+            for finding in &found {
+                if finding.rule.is_empty() {
+                    if !notes.contains(&finding.message) {
+                        notes.push(finding.message.clone());
+                    }
+                    continue;
+                }
+                let number = *numbers.entry(finding.clone()).or_insert_with(|| {
+                    findings.push(finding.clone());
+                    findings.len()
+                });
+                bites.entry(&finding.object).or_default().push((number, finding));
+            }
+            side.mark(&bites);
+            side
+        };
+        let (before, after) = (before.map(&mut marked), marked(after));
+        Self { release, namespace, before, after, findings, notes }
+    }
+
+    /// What is shown, in words.
+    pub(crate) fn title(&self) -> String {
+        let side = |side: &Side| format!("{} (revision {})", side.operation.as_str(), side.revision);
+        let before = self.before.as_ref().map(|before| format!("{}, then ", side(before))).unwrap_or_default();
+        format!("{} in {}: {before}{}", Shown(&self.release), Shown(&self.namespace), side(&self.after))
+    }
+
+    /// What the sides are called: by what Helm does, if that tells them apart.
+    pub(crate) fn labels(&self) -> (Option<String>, String) {
+        let after = self.after.operation;
+        let is_clear = self.before.as_ref().is_none_or(|before| before.operation != after);
+        let label = |side: &Side| {
+            if is_clear { side.operation.as_str().to_owned() } else { format!("revision {}", side.revision) }
+        };
+        (self.before.as_ref().map(label), label(&self.after))
+    }
+
+    pub(crate) fn denied(&self, number: usize) -> bool {
+        let finding = number.checked_sub(1).and_then(|place| self.findings.get(place));
+        finding.is_some_and(|finding| finding.level == Level::Deny)
+    }
+
+    /// An object as the timeline of its release shows it: what is said of the release is not said again.
+    pub(crate) fn name(&self, object: &ObjectRef) -> String {
+        let apart = if object.namespace == self.namespace { "" } else { &object.namespace };
+        let slash = if apart.is_empty() { "" } else { "/" };
+        let name = if object.name.is_empty() { "(no name)" } else { &object.name };
+        format!("{apart}{slash}{name}")
+    }
+}
+
+impl Side {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (Stage, &Entry)> {
+        self.phases
+            .iter()
+            .flat_map(|phase| phase.lanes.iter().map(move |lane| (phase.stage, lane)))
+            .flat_map(|(stage, lane)| lane.entries.iter().map(move |entry| (stage, entry)))
+    }
+
+    /// Puts each finding where it bites.
+    fn mark(&mut self, bites: &Bites<'_>) {
+        for need in &mut self.needs {
+            let starts = [needs(&need.object, &need.field), names(&need.object, &need.field)];
+            let is_meant = |finding: &Finding| starts.iter().any(|start| finding.message.starts_with(start));
+            let of_hook = bites.get(&need.hook).into_iter().flatten();
+            need.late |= of_hook.into_iter().any(|(_, finding)| is_meant(finding));
+        }
+        let is_deleted_after = |stage| matches!(stage, Stage::PreHooksDeleted | Stage::PostHooksDeleted);
+        let deleted = self.entries().filter(|(stage, _)| is_deleted_after(*stage));
+        let deleted: BTreeSet<_> = deleted.map(|(_, entry)| entry.object.clone()).collect();
+        for phase in &mut self.phases {
+            let stage = phase.stage;
+            for entry in phase.lanes.iter_mut().flat_map(|lane| &mut lane.entries) {
+                for (number, finding) in bites.get(&entry.object).into_iter().flatten() {
+                    let takes_logs = finding.rule == "hook-log-retention" && deleted.contains(&entry.object);
+                    let bites_here = match stage {
+                        Stage::PreHooksDeleted | Stage::PostHooksDeleted => takes_logs,
+                        // Only a flip deletes what should stay.
+                        Stage::Pruned => finding.rule == "release-identity-flip",
+                        Stage::PreHooks | Stage::Resources | Stage::PostHooks => !takes_logs,
+                    };
+                    if bites_here {
+                        entry.findings.push(*number);
+                    }
+                }
+                entry.findings.sort_unstable();
+            }
+        }
+    }
+}
+
+impl Stage {
+    pub(crate) fn is_hooks(self) -> bool {
+        matches!(self, Self::PreHooks | Self::PostHooks)
+    }
+
+    pub(crate) fn is_deletion(self) -> bool {
+        matches!(self, Self::PreHooksDeleted | Self::Pruned | Self::PostHooksDeleted)
+    }
+
+    /// What happens in it, in an operation.
+    pub(crate) fn title(self, operation: Operation) -> String {
+        match self {
+            Self::PreHooks => format!("{} hooks", operation.pre().as_str()),
+            Self::PostHooks => format!("{} hooks", operation.post().as_str()),
+            Self::PreHooksDeleted | Self::PostHooksDeleted => "deleted: hook-succeeded".to_owned(),
+            Self::Resources => "resources".to_owned(),
+            Self::Pruned => "pruned: not in the manifest any more".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Deleted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::LastRun => "replaces its last run",
+            Self::Resource => "deletes the release's own object first",
+            Self::MadeByHook => "deletes what the hook has just made",
+        })
+    }
+}
+
+impl Need {
+    pub(crate) fn object_text(&self, timeline: &Timeline) -> String {
+        format!("{} {}", self.object.kind, timeline.name(&self.object))
+    }
+
+    /// In words, for whoever sees no line.
+    pub(crate) fn text(&self, timeline: &Timeline) -> String {
+        // Whether a hook connects to the Service that it names, only its program knows.
+        let (verb, when) = if self.object.kind == "Service" { ("names", "only later") } else { ("needs", "too late") };
+        let late = if self.late { format!(", which comes {when}") } else { String::new() };
+        format!("{verb} {}{late}", self.object_text(timeline))
+    }
+}

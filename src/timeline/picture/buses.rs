@@ -1,0 +1,41 @@
+//! Which lines run beside each other, and what room they take.
+
+use std::collections::BTreeMap;
+
+use crate::timeline::layout::tracks::tracks;
+use crate::timeline::layout::{Column, Layout, NeedLine};
+
+/// Between two lines.
+pub(super) const TRACK: i32 = 9;
+/// Between the names and the first line.
+pub(super) const FIRST: i32 = 24;
+
+/// By the row of the object, the hooks that need it, in time or too late.
+pub(super) type Buses<'a> = BTreeMap<(usize, bool), Vec<&'a NeedLine<'a>>>;
+
+pub(super) fn buses<'a>(lines: &'a [NeedLine<'a>]) -> (Buses<'a>, Vec<usize>) {
+    let mut buses = Buses::new();
+    for line in lines {
+        buses.entry((line.object, line.need.late)).or_default().push(line);
+    }
+    let span = |((object, _), lines): (&(usize, bool), &Vec<&NeedLine<'_>>)| {
+        let hooks = lines.iter().map(|line| line.hook);
+        let (top, bottom) = hooks.fold((*object, *object), |(top, bottom), hook| (top.min(hook), bottom.max(hook)));
+        (top, bottom)
+    };
+    let spans: Vec<_> = buses.iter().map(span).collect();
+    let tracks = tracks(&spans);
+    (buses, tracks)
+}
+
+/// The room that the lines of each side take.
+pub(super) fn widths(layout: &Layout<'_>) -> [i32; 2] {
+    Column::ALL.map(|column| {
+        let (_, tracks) = buses(layout.needs(column));
+        tracks.iter().max().map_or(0, |last| FIRST + TRACK * (count(*last) + 1))
+    })
+}
+
+pub(super) fn count(items: usize) -> i32 {
+    i32::try_from(items).unwrap_or(i32::MAX)
+}
