@@ -1,12 +1,16 @@
 //! Mends the hook annotations of a manifest stream where that is proven safe, and leaves every other byte.
 //!
 //! `stream` takes the text apart as Helm does, `plan` decides what should change and says what it leaves, `events`
-//! which events may be added, `edit` finds the place in the text, changes it and reads the result again.
+//! which events may be added, for which `needs`, `mentions` and `words` tell what a hook may need; `edit` finds the
+//! place in the text, changes it and reads the result again.
 
 mod edit;
 mod events;
+mod mentions;
+mod needs;
 mod plan;
 mod stream;
+mod words;
 
 use std::fmt;
 

@@ -162,8 +162,8 @@ impl Candidate<'_> {
                     .to_owned(),
             );
         }
-        let workload = stream.workload_of(self.entry)?;
-        Some(format!("{} runs as it, and its pods' tokens would stop working at each upgrade", workload.shown()))
+        let user = stream.user_of(self.entry)?;
+        Some(format!("{user}, and the account's tokens would stop working at each upgrade"))
     }
 }
 

@@ -1,6 +1,6 @@
 //! A manifest stream as Helm takes it apart: at lines that start with three dashes, whatever stands around them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use helm::manifest::{self, Limits};
 use helm::order::hook_order;
@@ -21,6 +21,11 @@ use super::{Remark, Subject};
 const SEPARATOR: &[u8] = b"---";
 const NOTHING: &[u8] = b"";
 
+/// In the name of each field that holds a ServiceAccount, at its start or not.
+const ACCOUNT_FIELD: &str = "erviceAccount";
+/// The account that a Secret holds a token of.
+const TOKEN_OF: &str = "kubernetes.io/service-account.name";
+
 /// What a program connects to by its name, and what stands behind that; each a group and a kind.
 const CONNECTED: [(&str, &str); 4] = [("", "Service"), ("apps", "StatefulSet"), ("apps", "Deployment"), ("", "Pod")];
 
@@ -34,8 +39,8 @@ pub(super) struct Stream<'a> {
     by_name: Vec<usize>,
     /// The places of what can be connected to, in the order of the names.
     by_host: Vec<usize>,
-    /// The places of the release's workloads in the order of the accounts that their pods run as.
-    by_account: Vec<usize>,
+    /// The ServiceAccounts that the release's objects name as theirs, in order, each with the place of the object.
+    by_account: Vec<(String, usize)>,
 }
 
 /// The text between two separators, byte for byte.
@@ -101,7 +106,7 @@ impl<'a> Stream<'a> {
         stream.add(separator, text.get(start..end).unwrap_or_default(), first_line, settings);
         stream.by_name = stream.places_by(Entry::name, |_| true);
         stream.by_host = stream.places_by(Entry::name, Entry::can_be_connected_to);
-        stream.by_account = stream.places_by(Entry::account, |entry| entry.is_resource() && entry.account.is_some());
+        stream.by_account.sort();
         stream
     }
 
@@ -121,8 +126,8 @@ impl<'a> Stream<'a> {
             Defect { line: error.line, reason }
         };
         // A large document is built whole only where what stands below its head is asked for.
-        let may_have_account = text.contains("serviceAccount");
-        let read = if may_have_account { yaml::parse } else { yaml::skim };
+        let may_name_account = text.contains(ACCOUNT_FIELD);
+        let read = if may_name_account { yaml::parse } else { yaml::skim };
         let Some((start, object)) = read(text, &yaml::Limits::default()).map_err(malformed)? else {
             return Ok(1);
         };
@@ -137,25 +142,32 @@ impl<'a> Stream<'a> {
         if head.kind.ends_with("List") && !head.annotations.contains_key(helm::HOOK) {
             let limits = Limits { documents: usize::MAX, ..Limits::default() };
             for found in manifest::documents(text, &manifest::Wanted::everything(), &limits) {
-                let account = found.item.as_ref().and_then(pod_account).map(str::to_owned);
                 let is_in_list = found.item.is_some();
                 let object = found.item.unwrap_or_default();
-                self.objects.push(Entry::new(
-                    document,
-                    is_in_list,
-                    found.path,
-                    (found.head, object),
-                    account,
-                    settings,
-                ));
+                let account = pod_account(&object).map(str::to_owned);
+                self.note_accounts(&found.head, &object, is_in_list);
+                let read = (found.head, object);
+                self.objects.push(Entry::new(document, is_in_list, found.path, read, account, settings));
             }
             return Ok(start);
         }
         // An escape can spell the field in another way.
-        let again = if may_have_account || !text.contains('\\') { None } else { read_object(text) };
-        let account = pod_account(again.as_ref().unwrap_or(&object)).map(str::to_owned);
+        let again = if may_name_account || !text.contains('\\') { None } else { read_object(text) };
+        let whole = again.as_ref().unwrap_or(&object);
+        let account = pod_account(whole).map(str::to_owned);
+        self.note_accounts(&head, whole, false);
         self.objects.push(Entry::new(document, false, template(text), (head, object), account, settings));
         Ok(start)
+    }
+
+    /// Of the object that comes next, where it lives as long as the release.
+    fn note_accounts(&mut self, head: &Head, object: &Value, is_in_list: bool) {
+        if is_in_list || !head.annotations.contains_key(helm::HOOK) {
+            let mut names: BTreeSet<&str> = head.annotations.get(TOKEN_OF).map(String::as_str).into_iter().collect();
+            add_accounts(object, &mut names);
+            let place = self.objects.len();
+            self.by_account.extend(names.into_iter().map(|name| (name.to_owned(), place)));
+        }
     }
 
     /// The places of those objects in the order of a word of theirs, and of the stream where that is the same.
@@ -197,6 +209,26 @@ impl<'a> Stream<'a> {
         read_object(self.text(entry.document)).filter(|_| !entry.is_in_list)
     }
 
+    /// Each object of a document, whole, with its place.
+    pub(super) fn for_each_object(&self, document: usize, mut found: impl FnMut(usize, &Entry<'a>, &Value)) {
+        let first = self.objects.partition_point(|entry| entry.document < document);
+        let entries = self.objects.iter().enumerate().skip(first);
+        let entries = entries.take_while(|(_, entry)| entry.document == document);
+        let text = self.text(document);
+        if !entries.clone().any(|(_, entry)| entry.is_in_list) {
+            for (place, entry) in entries {
+                found(place, entry, &read_object(text).unwrap_or_default());
+            }
+            return;
+        }
+        let limits = Limits { documents: usize::MAX, ..Limits::default() };
+        let everything = manifest::Wanted::everything();
+        let items = manifest::documents(text, &everything, &limits);
+        for ((place, entry), item) in entries.zip(items) {
+            found(place, entry, &item.item.unwrap_or_default());
+        }
+    }
+
     /// The objects of that name, of any kind, each with its place.
     pub(super) fn named<'s>(&'s self, name: &str) -> impl Iterator<Item = (usize, &'s Entry<'a>)> + use<'s, 'a> {
         self.find(&self.by_name, Entry::name, name)
@@ -213,16 +245,37 @@ impl<'a> Stream<'a> {
         !entry.name().is_empty() && same.nth(1).is_some()
     }
 
-    /// A workload of the release whose pods run as that ServiceAccount, for as long as the release lives.
-    pub(super) fn workload_of(&self, account: &Entry<'_>) -> Option<&Entry<'a>> {
+    /// What of the release uses that ServiceAccount for as long as the release lives, in words.
+    pub(super) fn user_of(&self, account: &Entry<'_>) -> Option<String> {
         let (kind, name) = (RefKind::ServiceAccount.as_str(), account.name());
-        let mut workloads = self.find(&self.by_account, Entry::account, name).map(|(_, workload)| workload);
-        workloads.find(|workload| account.is_called("", kind, &workload.head.namespace, name))
+        let start = self.by_account.partition_point(|(other, _)| other.as_str() < name);
+        let same = self.by_account.iter().skip(start).take_while(|(other, _)| other == name);
+        let mut users = same.filter_map(|(_, place)| self.objects.get(*place));
+        let user = users.find(|user| account.is_called("", kind, &user.head.namespace, name))?;
+        let verb = if user.account.as_deref() == Some(name) { "runs as" } else { "names" };
+        Some(format!("{} {verb} it", user.shown()))
     }
 
     pub(super) fn remark(&self, entry: &Entry<'_>, text: String) -> Remark {
         let line = self.documents.get(entry.document).map_or(1, |document| document.line);
         Remark { line, subject: entry.subject(), text }
+    }
+}
+
+/// Each ServiceAccount that a field somewhere in it names: `serviceAccountName`, or `serviceAccountRef` with a `name`.
+fn add_accounts<'v>(value: &'v Value, names: &mut BTreeSet<&'v str>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| add_accounts(item, names)),
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                if key.contains(ACCOUNT_FIELD) {
+                    let name = value.get("name").unwrap_or(value).as_str();
+                    names.extend(name.filter(|name| !name.is_empty()));
+                }
+                add_accounts(value, names);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
@@ -300,8 +353,20 @@ impl<'a> Entry<'a> {
         &self.head.name
     }
 
-    fn account(&self) -> &str {
-        self.account.as_deref().unwrap_or_default()
+    /// Of a kind that Kubernetes itself has: what it does is known, and it makes no Secret or ConfigMap of its name.
+    pub(super) fn is_built_in(&self) -> bool {
+        let group = self.head.group();
+        !group.contains('.') || group.ends_with(".k8s.io")
+    }
+
+    /// It is the namespace of its name, or may make it.
+    pub(super) fn may_make_namespace(&self) -> bool {
+        !self.is_built_in() || self.head.kind == "Namespace"
+    }
+
+    /// It may make objects of that kind under names that begin or end with its own.
+    pub(super) fn may_make(&self, kind: RefKind) -> bool {
+        !self.is_built_in() || kind == RefKind::PersistentVolumeClaim && self.head.kind == "StatefulSet"
     }
 
     pub(super) fn annotation(&self, key: &str) -> Option<&str> {

@@ -1,5 +1,6 @@
 //! `stable-hooks fix`: a stream in, the same stream out but for the annotations that are safe to mend.
 
+mod doubts;
 mod needs;
 mod post_renderer;
 mod properties;

@@ -5,17 +5,17 @@ use base64::prelude::BASE64_STANDARD as BASE64;
 
 use super::{becomes, fixed, stays};
 
-const COMPLETE: &[&str] = &["--complete-events"];
+pub(super) const COMPLETE: &[&str] = &["--complete-events"];
 
 /// A hook of upgrades whose one container has these fields.
-fn hook(container: &str) -> String {
+pub(super) fn hook(container: &str) -> String {
     format!(
         "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: migrate\n  labels: {{app: migrate}}\n  annotations:\n    \
          helm.sh/hook: pre-upgrade\nspec:\n  template:\n    spec:\n      containers:\n      - {{name: m, {container}}}\n"
     )
 }
 
-fn object(api_version: &str, kind: &str, name: &str, rest: &str) -> String {
+pub(super) fn object(api_version: &str, kind: &str, name: &str, rest: &str) -> String {
     format!("---\napiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: {name}}}\n{rest}")
 }
 
@@ -62,9 +62,6 @@ fn fix_adds_an_event_where_no_word_is_a_name_of_something_to_connect_to() {
         let stream = hook(&format!("env: [{{name: DB, value: \"{value}\"}}]")) + &service();
         becomes(COMPLETE, &stream, &stream.replace("pre-upgrade", "pre-install,pre-upgrade"));
     }
-    // What is not connected to may have the name.
-    let stream = hook("args: [db]") + &object("v1", "PersistentVolume", "db", "");
-    becomes(COMPLETE, &stream, &stream.replace("pre-upgrade", "pre-install,pre-upgrade"));
     // After the install it is there.
     let stream = hook("args: [db]").replace("pre-upgrade", "post-upgrade") + &service();
     becomes(COMPLETE, &stream, &stream.replace("post-upgrade", "post-install,post-upgrade"));
