@@ -9,15 +9,12 @@ mod events;
 mod mentions;
 mod needs;
 mod plan;
+mod remark;
 mod stream;
 mod words;
 
-use std::fmt;
-
-use stable_hooks_policy::Settings;
-use stable_hooks_policy::shown::Shown;
-
 use plan::Plan;
+pub use remark::{Options, Remark, Subject};
 use stream::Stream;
 
 /// The mended stream, and what was not mended.
@@ -26,37 +23,6 @@ pub struct Fixed {
     pub stream: Vec<u8>,
     /// In the order of the stream.
     pub remarks: Vec<Remark>,
-}
-
-/// Something that stays as it is, and why.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Remark {
-    /// Where the document begins, from 1.
-    pub line: usize,
-    pub subject: Subject,
-    pub text: String,
-}
-
-/// What a remark is about.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Subject {
-    /// The document could not be read.
-    Unreadable,
-    Object {
-        /// Kind, namespace and name.
-        object: String,
-        /// As Helm names it above the document; empty if that is not said.
-        template: String,
-    },
-}
-
-/// What may be changed.
-#[derive(Debug, Clone, Copy)]
-pub struct Options<'a> {
-    /// Says which objects are migrations.
-    pub settings: &'a Settings,
-    /// Adds the install or upgrade event that a hook lacks.
-    pub complete_events: bool,
 }
 
 /// Mends a stream; it cannot fail, because what cannot be mended stays.
@@ -72,15 +38,4 @@ pub fn fix(text: &[u8], options: Options<'_>) -> Fixed {
     }
     remarks.sort_by_key(|remark| remark.line);
     Fixed { stream: mended, remarks }
-}
-
-impl fmt::Display for Remark {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.subject {
-            Subject::Unreadable => {}
-            Subject::Object { object, template } if template.is_empty() => write!(f, "{object}: ")?,
-            Subject::Object { object, template } => write!(f, "{object} (template {}): ", Shown(template))?,
-        }
-        f.write_str(&self.text)
-    }
 }

@@ -13,8 +13,8 @@ use stable_hooks_policy::{Request, RuleId, evaluate};
 
 use super::edit::{Edit, apply};
 use super::events::{Completions, complete};
+use super::remark::{Options, Remark};
 use super::stream::{Entry, Selection, Stream};
-use super::{Options, Remark};
 use crate::input::{Content, request_of};
 
 const BEFORE_HOOK_CREATION: DeletePolicy = DeletePolicy::BeforeHookCreation;

@@ -16,7 +16,7 @@ use stable_hooks_policy::references::{RefKind, pod_account};
 use stable_hooks_policy::selector::selects;
 use stable_hooks_policy::shown::Shown;
 
-use super::{Remark, Subject};
+use super::remark::{Remark, Subject};
 
 const SEPARATOR: &[u8] = b"---";
 const NOTHING: &[u8] = b"";

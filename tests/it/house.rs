@@ -78,6 +78,65 @@ fn house_no_file_imports_what_imports_it() {
     assert!(circles.is_empty(), "files that import each other:\n{}", circles.join("\n"));
 }
 
+/// The modules of a crate, the lowest first: none imports from a later one.
+const STACKS: [(&str, &[&str]); 4] = [
+    ("crates/helm/src", &["yaml", "hook", "annotation", "operation", "manifest", "record", "order", "lib"]),
+    ("crates/host/src", &["metadata", "cluster", "call", "runtime", "lib"]),
+    (
+        "policy/src",
+        &[
+            "shown",
+            "cluster",
+            "argocd",
+            "references",
+            "pod_template",
+            "rule",
+            "object",
+            "name",
+            "identity",
+            "request",
+            "settings",
+            "selector",
+            "finding",
+            "patch",
+            "verdict",
+            "subject",
+            "rules",
+            "judge",
+            "evaluate",
+            "docs",
+            "wire",
+            "guest",
+            "lib",
+        ],
+    ),
+    (
+        "src",
+        &[
+            "private", "input", "cluster", "kubectl", "render", "engine", "judged", "helm", "records", "forecast",
+            "fix", "output", "timeline", "cli", "lib", "main",
+        ],
+    ),
+];
+
+#[test]
+fn house_no_module_imports_from_above() {
+    for (folder, stack) in STACKS {
+        let place = |file: &str| {
+            let module = file.strip_prefix(folder)?.strip_prefix('/')?.split(['/', '.']).next()?;
+            let place = stack.iter().position(|known| *known == module);
+            Some(place.unwrap_or_else(|| panic!("{file} has no place in the stack")))
+        };
+        for (file, imported) in Imports::read().0 {
+            let Some(here) = place(&file) else { continue };
+            for other in imported {
+                let is_below = place(&other).is_none_or(|there| there <= here);
+                assert!(is_below, "{file} imports {other}, which stands above it");
+            }
+        }
+    }
+}
+
 #[test]
 fn house_a_circle_is_found_wherever_it_is_planted() {
     let circles = |a: &str, b: &str| {
