@@ -7,7 +7,7 @@ pub const HOOK_WEIGHT: &str = "helm.sh/hook-weight";
 pub const HOOK_DELETE_POLICY: &str = "helm.sh/hook-delete-policy";
 pub const RELEASE_NAME: &str = "meta.helm.sh/release-name";
 pub const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
-const RESOURCE_POLICY: &str = "helm.sh/resource-policy";
+pub const RESOURCE_POLICY: &str = "helm.sh/resource-policy";
 
 /// Helm does not prune it.
 pub fn is_kept(head: &Head) -> bool {

@@ -13,5 +13,7 @@ pub mod record;
 mod testing;
 pub mod yaml;
 
-pub use annotation::{HOOK, HOOK_DELETE_POLICY, HOOK_WEIGHT, RELEASE_NAME, RELEASE_NAMESPACE, is_kept};
+pub use annotation::{
+    HOOK, HOOK_DELETE_POLICY, HOOK_WEIGHT, RELEASE_NAME, RELEASE_NAMESPACE, RESOURCE_POLICY, is_kept,
+};
 pub use hook::{DeletePolicies, DeletePolicy, Event, Events, NotAHook, items, spelled, weight};

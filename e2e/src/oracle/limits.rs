@@ -2,7 +2,8 @@
 
 use super::Trial;
 use super::compare::{Disagreement, Wrong};
-use super::pair::{Layout, Operation, Way};
+use super::pair::{Feature, Kind, Layout, Operation, Way};
+use super::reality::Flip;
 use super::record::Side;
 use super::said::Tool;
 
@@ -16,7 +17,26 @@ pub fn limit(trial: &Trial, disagreement: &Disagreement) -> Option<&'static str>
         .object(pair.last().chart, disagreement.object)
         .is_some_and(|object| matches!(object.way, Way::Hook | Way::If(_) | Way::Ternary(_)));
     let has_failed_before = pair.steps.iter().any(|step| step.operation == Operation::FailingUpgrade);
+    let first_failed = trial.reality.runs.first().is_some_and(|run| !run.success);
+    let lacks_the_account = |chart: usize| {
+        let objects = pair.charts.get(chart).map(|chart| chart.objects.as_slice()).unwrap_or_default();
+        let named = objects.iter().flat_map(|object| &object.features).filter_map(|feature| match feature {
+            Feature::Account(name) => Some(*name),
+            _ => None,
+        });
+        let is_made = |name| objects.iter().any(|object| object.kind == Kind::ServiceAccount && object.name == name);
+        named.into_iter().any(|name| !is_made(name))
+    };
     match disagreement.what {
+        Wrong::Unforeseen if tool == Tool::Against && first_failed => {
+            Some("an upgrade of one chart to another starts from an install that has succeeded")
+        }
+        Wrong::Unforeseen if tool == Tool::Release && lacks_the_account(pair.last().chart) => {
+            Some("records do not say whether an account exists that the release does not make")
+        }
+        Wrong::False if disagreement.rule == "dropped-hook" && flips_too(trial, disagreement) => {
+            Some("Helm says that it has dropped a document, and not which of those that are missing")
+        }
         Wrong::Missed
             if reads_a_record
                 && after == Some(Side::Absent)
@@ -35,4 +55,10 @@ pub fn limit(trial: &Trial, disagreement: &Disagreement) -> Option<&'static str>
         }
         _ => None,
     }
+}
+
+/// Another object really is lost so.
+fn flips_too(trial: &Trial, disagreement: &Disagreement) -> bool {
+    let others = trial.pair.objects().filter(|object| *object != disagreement.object);
+    others.into_iter().any(|object| trial.reality.flip(&trial.pair, object) == Flip::Harmful)
 }

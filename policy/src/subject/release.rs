@@ -189,6 +189,19 @@ impl<'a> Release<'a> {
         }
     }
 
+    /// The object is a resource of the release so far, this revision does not hold it, and Helm does not keep it.
+    pub(crate) fn prunes(&self, key: &Name) -> bool {
+        let is_lost = match (&self.baseline, self.live(key)) {
+            (Some(baseline), _) => baseline.resource(key).is_some_and(|before| !before.is_kept()),
+            (None, Live::Found(object)) => {
+                let is_kept = object.annotation(helm::RESOURCE_POLICY) == Some("keep");
+                !is_kept && matches!(classify(object), Identity::Resource(owner) if self.is_own(owner))
+            }
+            (None, Live::Absent | Live::Unknown) => false,
+        };
+        is_lost && !self.record.holds(key)
+    }
+
     /// The Job that was there has a TTL, which removes it some time after its end, and no cluster shows that it is still
     /// there. `before` is the Job as the last good revision had it.
     pub(crate) fn ttl_may_have_removed(&self, key: &Name, before: Option<&Value>) -> bool {

@@ -293,9 +293,15 @@ pub(in crate::cli) fn by_template(
     let said = said.into_iter().collect::<Vec<_>>().join("\" or \"");
     let mut of_templates = BTreeMap::new();
     for chart in charts.iter().filter(|_| !dropped.is_empty()) {
-        of_templates.extend(templates.keys().map(|path| (format!("{chart}/{path}"), said.clone())));
+        let able = templates.iter().filter(|(_, source)| can_make_hooks(source));
+        of_templates.extend(able.map(|(path, _)| (format!("{chart}/{path}"), said.clone())));
     }
     of_templates
+}
+
+/// It writes the annotation itself, or something that can hold it.
+fn can_make_hooks(source: &str) -> bool {
+    ["helm.sh/hook", "include", "template", "tpl", "toYaml", "toJson"].iter().any(|word| source.contains(word))
 }
 
 /// The template of an object's field, as Helm calls it, and where it stands there.

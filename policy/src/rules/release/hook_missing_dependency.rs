@@ -10,7 +10,7 @@ declare_rule! {
     /// ## What it does
     ///
     /// Denies a record with a hook that needs a ServiceAccount, Secret, ConfigMap or PersistentVolumeClaim which this
-    /// release creates only after the hook, and which does not exist yet. It warns when the object is nowhere to be
+    /// release creates only after the hook, and which does not exist yet, or which Helm prunes before the hook runs. It warns when the object is nowhere to be
     /// found, when nobody can tell whether it exists, and when the hook names a Service of this release as a host and
     /// the Service does not exist yet, such as that of a bundled database.
     ///
@@ -107,6 +107,9 @@ fn missing_object(release: &Release<'_>, hook: &HookDocument<'_>, reference: &Re
         (None, _) if *release.live(&key) == Live::Absent => {
             Some(is_nowhere(release, hook, &key, &reference.field).warn_at_most())
         }
+        (None, Some(true)) if release.runs_after_resources(hook) && release.prunes(&key) => {
+            Some(is_pruned(hook, &key, &reference.field))
+        }
         (None, Some(false)) if release.record.hook(&key).is_some() => {
             Some(is_nowhere(release, hook, &key, &reference.field).warn_at_most())
         }
@@ -191,6 +194,19 @@ fn remedy(release: &Release<'_>, hook: &HookDocument<'_>, key: &Name, template: 
         Operation::Rollback => String::new(),
     };
     format!("In {}, write {}.{earlier}", hook.template.place(), moved(release, hook))
+}
+
+fn is_pruned(hook: &HookDocument<'_>, key: &Name, field: &str) -> ReleaseProblem {
+    hook.problem(
+        FieldPath::annotation(helm::HOOK),
+        format!(
+            "{}, a resource of the release that this revision does not have any more: Helm deletes it before this hook \
+             runs, whose pod cannot start then ({}).",
+            needs(key, field),
+            hook.template
+        ),
+        format!("Keep {key} in every revision, or let the Job run as another account."),
+    )
 }
 
 /// Why what this operation does not make is not there.

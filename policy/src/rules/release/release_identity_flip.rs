@@ -121,6 +121,10 @@ struct HookBefore {
 }
 
 fn hook_before(release: &Release<'_>, key: &Name) -> Option<HookBefore> {
+    // An operation in between, which failed, has made it: Helm finds its own.
+    if matches!(release.live_identity(key), Some(Identity::Resource(owner)) if release.is_own(owner)) {
+        return None;
+    }
     if let Some(baseline) = &release.baseline {
         let was_hook = baseline.hook(key).filter(|hook| hook.is_part_of_the_release());
         if let Some(hook) = was_hook.filter(|_| baseline.resource(key).is_none()) {
