@@ -113,14 +113,17 @@ pub(super) fn compare(
 fn live(namespace: &str) -> ClusterView {
     let read = kubectl::live(namespace);
     let read = read.and_then(|printed| cluster::read(&printed).map_err(|error| error.to_string()));
-    read.map(|view| view.within(namespace)).unwrap_or_else(|reason| {
-        remark(&format!(
-            "the Jobs and ServiceAccounts of namespace {} could not be read, only the records are compared: {}",
-            Shown(namespace),
-            Shown(&reason)
-        ));
-        ClusterView::default()
-    })
+    match read {
+        Ok(view) => view.within(namespace),
+        Err(reason) => {
+            remark(&format!(
+                "the Jobs and ServiceAccounts of namespace {} could not be read, only the records are compared: {}",
+                Shown(namespace),
+                Shown(&reason)
+            ));
+            ClusterView::default()
+        }
+    }
 }
 
 impl Compared {

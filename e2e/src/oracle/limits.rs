@@ -50,6 +50,9 @@ pub fn limit(trial: &Trial, disagreement: &Disagreement) -> Option<&'static str>
         Wrong::Missed if tool == Tool::Live && pair.last().operation == Operation::Rollback => {
             Some("live objects do not say that the revision before a rollback has a resource of theirs as a hook")
         }
+        Wrong::False if trial.reality.flip(pair, disagreement.object) == Flip::Harmful => {
+            Some("the object is lost by its flip, which is denied too, before it can do the other harm")
+        }
         Wrong::False if tool == Tool::Live && has_failed_before => {
             Some("what a failed upgrade left behind looks like a hook that is taken over")
         }

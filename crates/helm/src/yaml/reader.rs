@@ -43,7 +43,7 @@ pub fn parse(text: &str, limits: &Limits) -> Result<Option<(usize, Value)>, Yaml
     read(text, limits, Extent::Whole)
 }
 
-/// Reads as [`parse`] does and finds the same defects, and keeps of an object only what its [`Head`] is made of.
+/// Reads as [`parse`] does and finds the same defects, and keeps of an object only what its [`Head`](super::Head) is made of.
 pub fn skim(text: &str, limits: &Limits) -> Result<Option<(usize, Value)>, YamlError> {
     read(text, limits, Extent::Skimmed)
 }

@@ -1,6 +1,9 @@
+use helm::record::ApplyMethod;
+
 use crate::finding::{FieldPath, ReleaseProblem};
 use crate::identity::Identity;
 use crate::name::Name;
+use crate::object::Kind;
 use crate::rules::declare::{Reach, declare_rule};
 use crate::subject::release::{HookDocument, Live, Release, ResourceDocument};
 
@@ -186,6 +189,8 @@ fn harm_of_hook(release: &Release<'_>, hook: &HookDocument<'_>) -> (&'static str
     let is_absent = *release.live(&hook.key) == Live::Absent;
     // The annotation keeps it from being pruned, and from nothing else.
     let is_kept = hook.is_kept && !hook.is_deleted_after_success();
+    let is_applied_over =
+        release.apply_method == ApplyMethod::ServerSide && hook.key.judged_kind() == Some(Kind::ServiceAccount);
     if release.runs_before_resources(hook) {
         return match (is_deleted_first || is_absent, is_kept) {
             (true, false) if release.runs_after_resources(hook) => (
@@ -211,6 +216,10 @@ fn harm_of_hook(release: &Release<'_>, hook: &HookDocument<'_>) -> (&'static str
                 "Helm would find the live object in the hook's way (\"already exists\"), or run nothing, and delete the \
                  object when the release has left its manifest.",
                 false,
+            ),
+            (false, true) if is_applied_over => (
+                "Helm would apply the hook over the live object, which stays, because of helm.sh/resource-policy: keep.",
+                true,
             ),
             (false, true) => (
                 "Helm would find the live object in the hook's way (\"already exists\"), or run nothing; the object stays, \

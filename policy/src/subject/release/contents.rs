@@ -19,7 +19,6 @@ use helm::yaml::{self, Head};
 use helm::{DeletePolicies, DeletePolicy, Event, Events};
 
 /// A hook of the record, as Helm has parsed it.
-#[expect(clippy::struct_excessive_bools, reason = "each says one thing of the document, and no two exclude each other")]
 pub(crate) struct HookDocument<'a> {
     pub(crate) key: Name,
     pub(crate) template: Template<'a>,
