@@ -1,18 +1,28 @@
 //! The command line of stable-hooks: the same policy that runs in the cluster, on your machine.
 //!
 //! `cli` reads arguments, `input` files, `engine` asks the policy (compiled in, or a wasm file in
-//! `stable-hooks-host`), `report` writes. What is decided is decided in the crate `stable-hooks-policy`.
+//! `stable-hooks-host`), `output` and `timeline` write. What is decided is decided in the crate `stable-hooks-policy`.
+//!
+//! Without the feature `cli` there are no arguments, files, threads and programs: what is left reads texts, judges them and
+//! writes what came out.
 
+#![cfg_attr(not(feature = "cli"), deny(clippy::disallowed_methods))]
+#![cfg_attr(not(feature = "cli"), expect(dead_code, unused_imports, reason = "the command line calls what writes"))]
+
+#[cfg(feature = "cli")]
 pub mod cli;
 pub mod cluster;
 pub mod engine;
 pub mod fix;
 mod forecast;
+#[cfg(feature = "cli")]
 pub mod helm;
 pub mod input;
 mod judged;
+#[cfg(feature = "cli")]
 pub mod kubectl;
 mod output;
+#[cfg(feature = "cli")]
 mod private;
 pub mod records;
 pub mod render;

@@ -9,13 +9,15 @@ mod results;
 mod sarif;
 pub(crate) mod writer;
 
+#[cfg(feature = "cli")]
 use clap::ValueEnum;
 
 pub(crate) use human::write_finding;
 use writer::Writer;
 
 /// How a run is written.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(ValueEnum))]
 pub(crate) enum Format {
     /// For people, 80 columns wide
     #[default]
@@ -27,10 +29,10 @@ pub(crate) enum Format {
     /// Annotations of GitHub Actions
     Github,
     /// A `PolicyReport` of wgpolicyk8s.io/v1alpha2
-    #[value(name = "policyreport")]
+    #[cfg_attr(feature = "cli", value(name = "policyreport"))]
     PolicyReport,
     /// A Report of openreports.io/v1alpha1
-    #[value(name = "openreports")]
+    #[cfg_attr(feature = "cli", value(name = "openreports"))]
     OpenReports,
 }
 

@@ -1,5 +1,6 @@
 //! Helm's release records as they are stored, each judged as at the moment when Helm began to write it.
 
+#[cfg(feature = "cli")]
 pub mod chart;
 pub mod installed;
 mod stored;

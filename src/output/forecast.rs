@@ -6,12 +6,14 @@ mod json;
 
 use std::io::{self, Write};
 
+#[cfg(feature = "cli")]
 use clap::ValueEnum;
 
 use crate::forecast::Forecast;
 
 /// How a forecast is written.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(ValueEnum))]
 pub(crate) enum Format {
     /// For people: a table, then the findings
     #[default]
