@@ -16,7 +16,8 @@ pub fn limit(trial: &Trial, disagreement: &Disagreement) -> Option<&'static str>
     let is_literal = pair
         .object(pair.last().chart, disagreement.object)
         .is_some_and(|object| matches!(object.way, Way::Hook | Way::If(_) | Way::Ternary(_)));
-    let has_failed_before = pair.steps.iter().any(|step| step.operation == Operation::FailingUpgrade);
+    let earlier = trial.reality.runs.split_last().map(|(_, earlier)| earlier).unwrap_or_default();
+    let has_failed_before = earlier.iter().any(|run| !run.success);
     let first_failed = trial.reality.runs.first().is_some_and(|run| !run.success);
     let lacks_the_account = |chart: usize| {
         let objects = pair.charts.get(chart).map(|chart| chart.objects.as_slice()).unwrap_or_default();

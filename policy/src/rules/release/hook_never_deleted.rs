@@ -101,7 +101,7 @@ fn find(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<ReleaseProblem
         return None;
     }
     let before = release.baseline.as_ref().and_then(|baseline| baseline.hook(&hook.key));
-    let was_there = before.is_some_and(|before| !release.has_never_run(before));
+    let was_there = before.is_some_and(|before| !release.has_never_run(before) && !before.is_deleted_after_success());
     // What somebody has removed by hand since is not in the way this time.
     let is_gone = *release.live(&hook.key) == Live::Absent;
     // At the second event of one operation the object of the first is there.
