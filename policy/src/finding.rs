@@ -94,6 +94,10 @@ pub(crate) struct ReleaseProblem {
 }
 
 impl ReleaseProblem {
+    pub(crate) fn new(object: &Name, standing: Standing, problem: Problem) -> Self {
+        Self { object: object.clone(), standing, problem }
+    }
+
     /// A denial would do harm here, or comes too late.
     pub(crate) fn warn_at_most(self) -> Self {
         Self { problem: self.problem.warn_at_most(), ..self }

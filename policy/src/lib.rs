@@ -5,21 +5,20 @@
 //!      |  payload bytes          |  files, standard input
 //!      v                         v
 //!  RequestError <-- Request::parse        Settings::parse --> SettingsErrors     fallible edge
-//!      |               |                      |
-//!      |               v                      |
-//!      |        selector: is this a migration?                                  pure, total
-//!      |        identity::classify(object) -> Identity
-//!      |               v
-//!      |        rules::check_all(&Context) -> Findings      one file per rule
-//!      |               v
-//!      |        normalize::plan(&Findings) -> Option<Patch>  metadata.annotations only
-//!      |               v
-//!      |        verdict::decide(Findings, Option<Patch>) -> Verdict
-//!      v               v
-//!   deny 400    ValidationResponse (wire.rs)                                    adapters
+//!                      |                      |
+//!         an object    |    a release record  |                                  pure, total
+//!             v        |           v
+//!   subject::change    |   subject::release: the record, what it is compared with, what lives
+//!             v                    v
+//!   judge::objects         judge::releases        one loop each over rules/, one file a rule
+//!             |   Findings         |
+//!             v                    v
+//!   verdict::decide(Findings), with patch::plan: metadata.annotations only --> Verdict
+//!                      v
+//!   deny 400    ValidationResponse (wire.rs)                                     adapters
 //! ```
 //!
-//! `evaluate.rs` is that middle column as code; start reading there.
+//! `evaluate.rs` is that middle as code; start reading there. What Helm is stands in the crate `helm`.
 
 #![deny(clippy::disallowed_methods)]
 

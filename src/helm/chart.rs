@@ -48,16 +48,7 @@ pub fn of_hooks(templates: &Templates) -> Templates {
 
 /// Those of them that call `lookup`: without a cluster it finds nothing, and what they render there may be another thing.
 pub fn that_look_up(templates: &Templates) -> impl Iterator<Item = &str> {
-    let calls =
-        |source: &str| source.split("{{").skip(1).any(|rest| calls_lookup(rest.split("}}").next().unwrap_or(rest)));
-    templates.iter().filter(move |(_, source)| calls(source)).map(|(path, _)| path.as_str())
-}
-
-/// As a word of an action, not of a comment or a longer name.
-fn calls_lookup(action: &str) -> bool {
-    let is_comment = action.trim_start_matches(['-', ' ', '\t', '\n', '\r']).starts_with("/*");
-    let mut words = action.split(|character: char| character.is_whitespace() || character == '(');
-    !is_comment && words.any(|word| word == "lookup")
+    templates.iter().filter(|(_, source)| calls(source, "lookup")).map(|(path, _)| path.as_str())
 }
 
 /// What is another in a copy of a chart.
@@ -73,7 +64,7 @@ pub struct Changes<'a> {
 /// A template asks for the time.
 #[must_use]
 pub fn ask_for_the_time(templates: &Templates) -> bool {
-    templates.values().any(|source| later(source, Clock::AYearLater) != source.as_str())
+    templates.values().any(|source| calls(source, "now"))
 }
 
 const VALUES: &str = "values.yaml";
@@ -281,23 +272,40 @@ fn rewritten<'a>(
     }
 }
 
+static ACTION: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"(?s)\{\{(?:/\*.*?\*/|"(?:\\.|[^"\\])*"|`[^`]*`|.)*?\}\}"#).ok());
+
+/// Comments and strings are one token each, and so is a field (`.now`), a variable (`$now`) and a longer word.
+static TOKEN: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"(?s)/\*.*?\*/|"(?:\\.|[^"\\])*"|`[^`]*`|[.$A-Za-z0-9_]+"#).ok());
+
+/// Both patterns, where the template mentions the function at all. They are constants; the tests would see one that is none.
+fn patterns(source: &str, function: &str) -> Option<(&'static Regex, &'static Regex)> {
+    if source.contains(function) { ACTION.as_ref().zip(TOKEN.as_ref()) } else { None }
+}
+
+/// What is behind the function's name in a token that calls it: nothing, or a field of what it gives.
+fn field_of_call<'t>(token: &'t str, function: &str) -> Option<&'t str> {
+    token.strip_prefix(function).filter(|field| field.is_empty() || field.starts_with('.'))
+}
+
+/// An action of the template calls the function.
+fn calls(source: &str, function: &str) -> bool {
+    patterns(source, function).is_some_and(|(actions, tokens)| {
+        let mut found = actions.find_iter(source).flat_map(|action| tokens.find_iter(action.as_str()));
+        found.any(|token| field_of_call(token.as_str(), function).is_some())
+    })
+}
+
 /// The template with another `now`, wherever an action calls it.
 fn later(source: &str, clock: Clock) -> Cow<'_, str> {
-    static ACTION: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r#"(?s)\{\{(?:/\*.*?\*/|"(?:\\.|[^"\\])*"|`[^`]*`|.)*?\}\}"#).ok());
-    // Comments and strings are one token each, and so is a field (`.now`), a variable (`$now`) and a longer word.
-    static TOKEN: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r#"(?s)/\*.*?\*/|"(?:\\.|[^"\\])*"|`[^`]*`|[.$A-Za-z0-9_]+"#).ok());
     let text = |found: &Captures<'_>| found.get(0).map_or("", |found| found.as_str()).to_owned();
-    // Both patterns are constants; the tests would see one that is none.
-    let (Some(actions), Some(tokens), true) = (&*ACTION, &*TOKEN, source.contains("now")) else {
-        return Cow::Borrowed(source);
-    };
+    let Some((actions, tokens)) = patterns(source, "now") else { return Cow::Borrowed(source) };
     actions.replace_all(source, |action: &Captures<'_>| {
         let action = text(action);
-        let replaced = tokens.replace_all(&action, |token: &Captures<'_>| match text(token).strip_prefix("now") {
-            Some(field) if field.is_empty() || field.starts_with('.') => format!("{}{field}", clock.now()),
-            _ => text(token),
+        let replaced = tokens.replace_all(&action, |token: &Captures<'_>| {
+            let token = text(token);
+            field_of_call(&token, "now").map(|field| format!("{}{field}", clock.now())).unwrap_or(token.clone())
         });
         replaced.into_owned()
     })

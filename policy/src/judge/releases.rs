@@ -168,14 +168,14 @@ fn may_deny(release: &Release<'_>, reach: Reach, found: &ReleaseProblem) -> Opti
     match (found.standing, reach) {
         (Standing::OptedOut, _) | (Standing::Other, Reach::Migrations) => None,
         (standing, Reach::Scope) => {
-            let is_judged = found.object.judged_kind().is_some();
-            let is_in_scope = match release.settings.releases.scope {
-                Scope::All => true,
-                Scope::JobsAndServiceAccounts => is_judged,
-                Scope::Selected => is_judged || standing == Standing::Migration,
-            };
-            let is_left_alone = release.settings.releases.scope == Scope::Selected && standing == Standing::Other;
-            is_in_scope.then_some(!is_left_alone && !release.is_flip_accepted)
+            let may_deny = !release.is_flip_accepted;
+            let of_judged_kind = |may_deny| found.object.judged_kind().map(|_| may_deny);
+            match release.settings.releases.scope {
+                Scope::All => Some(may_deny),
+                Scope::JobsAndServiceAccounts => of_judged_kind(may_deny),
+                Scope::Selected if standing == Standing::Migration => Some(may_deny),
+                Scope::Selected => of_judged_kind(false),
+            }
         }
         (Standing::Other, Reach::WarnsOfOthers) => Some(false),
         (Standing::Migration, Reach::WarnsOfOthers | Reach::Migrations) | (_, Reach::Everything) => Some(true),

@@ -122,8 +122,11 @@ impl Renders {
                 let soon = Rendered::from(helm.upgrade(&copied, &sides.upgrade)?);
                 Ok((upgrade, Some(soon.render), templates))
             });
+            // A release that is installed says it itself.
+            let apply_method = sides.install.is_some().then(|| scope.spawn(|| helm.apply_method()));
             let install = sides.install.as_ref().map(|options| helm.install(old, options).map(Rendered::from));
-            (install.transpose(), upgrade.join(), helm.apply_method())
+            let apply_method = apply_method.and_then(|asked| asked.join().ok()).unwrap_or_default();
+            (install.transpose(), upgrade.join(), apply_method)
         });
         let install_values = sides.install.as_ref().unwrap_or(&sides.upgrade);
         let install = install.map_err(|error| failure(old, &install_values.values, error))?;

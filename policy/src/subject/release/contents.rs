@@ -76,8 +76,7 @@ impl HookDocument<'_> {
 
     /// Something that a rule reports of it.
     pub(crate) fn problem(&self, path: FieldPath, message: String, help: String) -> ReleaseProblem {
-        let problem = Problem::new(path, message, help);
-        ReleaseProblem { object: self.key.clone(), standing: self.standing, problem }
+        ReleaseProblem::new(&self.key, self.standing, Problem::new(path, message, help))
     }
 
     /// The events as an annotation spells them.
@@ -93,8 +92,7 @@ impl HookDocument<'_> {
 impl ResourceDocument<'_> {
     /// Something that a rule reports of it.
     pub(crate) fn problem(&self, path: FieldPath, message: String, help: String) -> ReleaseProblem {
-        let problem = Problem::new(path, message, help);
-        ReleaseProblem { object: self.key.clone(), standing: self.standing, problem }
+        ReleaseProblem::new(&self.key, self.standing, Problem::new(path, message, help))
     }
 
     /// Its text holds the word; cheaper than reading it.
