@@ -8,7 +8,7 @@ use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use stable_hooks_e2e::helm::Major;
@@ -24,6 +24,9 @@ const PAIRS: u64 = 50;
 
 /// More than there are cores: most of the time Helm waits for a Job.
 const SIDE_BY_SIDE: usize = 6;
+
+/// A long run tells how it stands after so many trials: it may be stopped.
+const TOLD_EVERY: usize = 200;
 
 /// So many of one kind are made small and printed; of the others the seed.
 const SHOWN: usize = 1;
@@ -61,7 +64,12 @@ fn main() -> ExitCode {
     thread::scope(|scope| {
         for _ in 0..SIDE_BY_SIDE {
             scope.spawn(|| {
-                while let Some((seed, major)) = todo.get(next.fetch_add(1, Ordering::Relaxed)) {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some((seed, major)) = todo.get(number) else { break };
+                    if number > 0 && number.is_multiple_of(TOLD_EVERY) {
+                        println!("\nbegun: {number} of {}\n{}", todo.len(), session.tally());
+                    }
                     let judged = catch_unwind(AssertUnwindSafe(|| session.judge(*seed, *major)));
                     if judged.is_err() {
                         eprintln!("PAIRS=1 SEED={seed} HELM={} did not come to its end, see above", major.number());
@@ -71,8 +79,8 @@ fn main() -> ExitCode {
             });
         }
     });
+    println!("\n{}", session.tally());
     let wrong = session.wrong.into_inner().unwrap_or_else(PoisonError::into_inner);
-    println!("\n{}", session.tally.into_inner().unwrap_or_else(PoisonError::into_inner));
     for ((tool, what, rule), seeds) in &wrong {
         println!("{what:?} {} {rule}: {}", tool.name(), seeds.join(", "));
     }
@@ -86,11 +94,11 @@ impl Session {
             // A machine that is busy can make Helm wait too long; what is wrong stays wrong.
             trial = Trial::of(&self.world, &trial.pair, major);
         }
-        self.tally.lock().unwrap_or_else(PoisonError::into_inner).count(seed, &trial);
+        self.tally().count(seed, &trial);
         let wrong: Vec<_> = trial.disagreements().cloned().collect();
         for disagreement in wrong {
             if let Some(limit) = limit(&trial, &disagreement) {
-                self.tally.lock().unwrap_or_else(PoisonError::into_inner).limit(limit);
+                self.tally().limit(limit);
             } else if self.is_new(&disagreement, seed, major) {
                 show(seed, &trial, &disagreement);
                 let smaller = trial.shrunk(&self.world, &disagreement);
@@ -99,6 +107,10 @@ impl Session {
                 }
             }
         }
+    }
+
+    fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_new(&self, disagreement: &Disagreement, seed: u64, major: Major) -> bool {
