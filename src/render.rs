@@ -165,13 +165,15 @@ impl Document {
     }
 
     fn hook(&self) -> Option<Value> {
-        let Identity::Hook(events) = self.identity else { return None };
+        let Identity::Hook(_) = self.identity else { return None };
         let annotation = |key| self.head.annotations.get(key).map(String::as_str);
         // An empty policy is a list with one empty item: only without one Helm assumes before-hook-creation.
         let policies = annotation(helm::HOOK_DELETE_POLICY).map(|policies| helm::items(policies).collect::<Vec<_>>());
+        // Helm runs a hook as often as an event is written.
+        let events = annotation(helm::HOOK).into_iter().flat_map(helm::items).filter_map(|item| Event::parse(&item));
         Some(json!({
             "name": self.head.name, "kind": self.head.kind, "path": self.template, "manifest": self.text,
-            "events": events.iter().map(Event::as_str).collect::<Vec<_>>(),
+            "events": events.map(Event::as_str).collect::<Vec<_>>(),
             "weight": annotation(helm::HOOK_WEIGHT).and_then(helm::weight).unwrap_or_default(),
             "delete_policies": policies,
         }))

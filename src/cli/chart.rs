@@ -90,19 +90,17 @@ pub(super) fn compare(
     arguments: &RenderArguments,
     reading: &mut Reading<'_>,
 ) -> Result<Option<Compared>, Failure> {
-    let installed: Vec<_> = match &arguments.release {
-        Some(name) => reading.release(name, &arguments.release_namespace()),
-        None => Vec::new(),
-    };
-    let installed: Vec<_> = installed.into_iter().map(|given| given.record).collect();
+    let namespace = arguments.release_namespace();
+    let installed = arguments.release.iter().flat_map(|name| reading.release(name, &namespace));
+    let installed: Vec<_> = installed.map(|given| given.record).collect();
     if arguments.release.is_some() && installed.is_empty() {
         return Ok(None);
     }
     let (judge, run) = (reading.judge, &mut reading.run);
-    let release = Upgraded::of(&installed, judge)?;
+    let release = Upgraded::of(&installed, &namespace, judge)?;
     let renders = Renders::read(chart, arguments, release.as_ref(), run)?;
     let cluster = match &release {
-        Some(release) if !judge.sees_cluster => live(&release.objects_namespace(&arguments.release_namespace())),
+        Some(release) if !judge.sees_cluster => live(release.objects_namespace()),
         Some(_) | None => judge.cluster.as_ref().clone(),
     };
     let compared = Chart { arguments, judge, cluster, renders: &renders }.judge(release.as_ref());
@@ -228,7 +226,7 @@ impl Chart<'_> {
         dropped_hooks: &BTreeMap<String, String>,
     ) -> StoredRecord {
         let revision = Revision { dropped_hooks: Some(dropped_hooks), ..self.revision(render) };
-        let Some(Upgraded { current, stored, next }) = release else { return self.record(&revision) };
+        let Some(Upgraded { current, stored, next, .. }) = release else { return self.record(&revision) };
         // An upgrade writes its objects as the revision before it, unless it is told otherwise.
         let revision = Revision { version: *next, apply_method: &stored.apply_method, ..revision };
         StoredRecord::of(&revision, current.kind(), &self.renders.namespace)

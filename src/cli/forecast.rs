@@ -13,7 +13,7 @@ use clap::Args;
 
 use super::arguments::{FailOn, Judge, JudgeArguments};
 use super::chart::with_defaults;
-use super::outcome::{Failure, Outcome, complain, namespace_of_helm, remark, written};
+use super::outcome::{Failure, Outcome, complain, namespace_in_use, remark, written};
 use super::progress::Progress;
 use crate::forecast::{Forecast, Summary, Trouble};
 use crate::helm::folder::Folder;
@@ -122,15 +122,7 @@ fn foretell(arguments: &Arguments) -> Result<Foretold, Failure> {
 impl Arguments {
     /// The releases that there are, and whether all of them could be listed.
     fn releases(&self) -> Result<(Vec<Installed>, bool), Failure> {
-        let namespace = (!self.all_namespaces).then(|| {
-            let named = self
-                .namespace
-                .clone()
-                .filter(|namespace| !namespace.is_empty())
-                .or_else(namespace_of_helm)
-                .or_else(kubectl::namespace);
-            named.unwrap_or_else(|| "default".to_owned())
-        });
+        let namespace = (!self.all_namespaces).then(|| namespace_in_use(self.namespace.as_deref()));
         let scope = namespace.as_deref().map_or(Scope::AllNamespaces, Scope::Namespace);
         let (mut found, mut failures) = (Vec::new(), 0);
         for kind in ["Secret", "ConfigMap"] {

@@ -7,6 +7,8 @@ use std::process::ExitCode;
 
 use stable_hooks_policy::shown::Visible;
 
+use crate::kubectl;
+
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Outcome {
@@ -61,6 +63,13 @@ pub(super) fn read_input(file: &Path) -> Result<Vec<u8>, Failure> {
 /// Helm takes `-n` away from its plugins and says this instead.
 pub(super) fn namespace_of_helm() -> Option<String> {
     std::env::var("HELM_NAMESPACE").ok().filter(|namespace| !namespace.is_empty())
+}
+
+/// Where Helm itself looks for a release when it is given that namespace, or none.
+pub(super) fn namespace_in_use(given: Option<&str>) -> String {
+    let given = given.filter(|namespace| !namespace.is_empty()).map(str::to_owned);
+    let namespace = given.or_else(namespace_of_helm).or_else(kubectl::namespace);
+    namespace.unwrap_or_else(|| "default".to_owned())
 }
 
 /// Tells on standard error what could not be done; nobody is left to tell when that fails.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use stable_hooks_policy::shown::Shown;
 
 use super::arguments::{Judge, JudgeArguments};
-use super::outcome::{Failure, Outcome, namespace_of_helm, read_input, remark};
+use super::outcome::{Failure, Outcome, namespace_in_use, read_input, remark};
 use super::run::Run;
 use crate::input::{Content, Document, documents};
 use crate::judged::{Judged, ObjectRef, Place};
@@ -26,11 +26,11 @@ use crate::records::{StoredRecord, record_object};
   kubectl get secrets -n shop -l owner=helm -o json | stable-hooks release -
   stable-hooks release orders -n shop -o json")]
 pub(super) struct Arguments {
-    /// Release Secrets or `ConfigMaps` as `kubectl get -o json|yaml` prints them; `-`: standard input; with -n also a
-    /// release's name, whose records `kubectl` reads
+    /// Release Secrets or `ConfigMaps` as `kubectl get -o json|yaml` prints them; `-`: standard input; what is no
+    /// file names a release, whose records `kubectl` reads
     #[arg(value_name = "FILE|NAME", required = true)]
     files: Vec<PathBuf>,
-    /// The namespace of the releases that are given by name
+    /// The namespace of the releases that are given by name; by default that of the current context
     #[arg(short, long, value_name = "NS")]
     namespace: Option<String>,
     /// Earlier records that are not judged themselves
@@ -106,7 +106,7 @@ impl Records {
     }
 }
 
-/// Names a release, if there is a namespace to look in: it is no file, and Helm would take it for a name.
+/// Names a release: it is no file, and Helm would take it for a name.
 fn is_name(file: &Path) -> bool {
     file.to_str().is_some_and(is_release_name) && !file.is_file()
 }
@@ -122,8 +122,15 @@ fn is_release_name(text: &str) -> bool {
     text.len() <= 53 && text.split('.').all(is_label)
 }
 
+/// What a release's name could have meant as well, for where there is no such release.
+#[derive(Debug, Clone, Copy)]
+enum Otherwise {
+    AFile,
+    Nothing,
+}
+
 impl Reading<'_> {
-    /// Reads all that is named; a release by its name, where there is a namespace to look in.
+    /// Reads all that is named: files, and releases by their names.
     pub(super) fn records_of(
         &mut self,
         files: &[PathBuf],
@@ -133,14 +140,13 @@ impl Reading<'_> {
         if namespace.is_some() && !files.iter().any(|file| is_name(file)) {
             return Err(Failure("-n goes with a release's name, and only files are given".to_owned()));
         }
-        let namespace = namespace.map(str::to_owned).or_else(namespace_of_helm);
+        let namespace = LazyCell::new(|| namespace_in_use(namespace));
         let mut given = Vec::new();
         for file in files {
-            given.extend(match &namespace {
-                Some(namespace) if is_name(file) => {
-                    self.live(&file.display().to_string(), namespace, ", and no file of that name here")
-                }
-                _ => self.file(file),
+            given.extend(if is_name(file) {
+                self.live(&file.display().to_string(), &namespace, Otherwise::AFile)
+            } else {
+                self.file(file)
             });
         }
         given.sort_by_cached_key(|given| given.record.order());
@@ -160,8 +166,7 @@ impl Reading<'_> {
                 self.records(&file, &bytes, place, |source, _| source)
             }
             Err(Failure(reason)) => {
-                let hint = if is_name(path) { " (to read a release by its name, add -n NAMESPACE)" } else { "" };
-                self.run.cannot_judge(&format!("{reason}{hint}"));
+                self.run.cannot_judge(&reason);
                 Vec::new()
             }
         }
@@ -169,19 +174,25 @@ impl Reading<'_> {
 
     /// The records of a live release.
     pub(super) fn release(&mut self, name: &str, namespace: &str) -> Vec<Given> {
-        self.live(name, namespace, "")
+        self.live(name, namespace, Otherwise::Nothing)
     }
 
-    /// The same; `otherwise` is what else the name could have meant, for where there is no such release.
-    fn live(&mut self, name: &str, namespace: &str, otherwise: &str) -> Vec<Given> {
+    fn live(&mut self, name: &str, namespace: &str, otherwise: Otherwise) -> Vec<Given> {
         let listing = kubectl::records(name, namespace);
         if let Some(reason) = &listing.failure {
-            self.run.cannot_judge(reason);
+            let reason = match otherwise {
+                Otherwise::AFile => format!("there is no file `{name}` here, and {reason}"),
+                Otherwise::Nothing => reason.clone(),
+            };
+            self.run.cannot_judge(&reason);
         }
         if documents(&listing.printed).next().is_none() {
             if listing.failure.is_none() {
-                let reason = format!("there is no record of `{name}` in `{namespace}`{otherwise}");
-                self.run.cannot_judge(&reason);
+                let reason = format!("there is no record of `{name}` in `{namespace}`");
+                self.run.cannot_judge(&match otherwise {
+                    Otherwise::AFile => format!("{reason}, and no file of that name here"),
+                    Otherwise::Nothing => reason,
+                });
             }
             return Vec::new();
         }

@@ -96,12 +96,13 @@ impl StoredRecord {
         }
         let (is_first, rollback_to) = (record.is_first(), record.rolled_back_to());
         let is_good = record.was_deployed();
+        let is_rollback = rollback_to.is_some() || record.is_failed_rollback();
         let namespace = text("/metadata/namespace").map_or(record.namespace, str::to_owned);
         let status = text("/metadata/labels/status").map_or(record.status, str::to_owned);
         let pending = match status.as_str() {
             pending if PENDING.contains(&pending) => pending,
             _ if is_first => "pending-install",
-            _ if rollback_to.is_some() => "pending-rollback",
+            _ if is_rollback => "pending-rollback",
             _ => "pending-upgrade",
         };
         let pending = pending.to_owned();

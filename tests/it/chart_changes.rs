@@ -78,6 +78,16 @@ fn chart_a_list_that_becomes_a_hook_is_a_flip_of_its_items() {
 }
 
 #[test]
+fn chart_annotations_in_capitals_are_annotations_for_helm() {
+    let flips =
+        chart("capitals", &job("{{ if .Release.IsUpgrade }}  Annotations: {helm.sh/hook: pre-upgrade}\n{{ end }}"));
+    with_each("capitals", |chart| {
+        let output = chart(&[&flips, "-o", "json"]);
+        assert!(findings(&output).contains(&"release-identity-flip deny Job/m".to_owned()), "{}", stdout(&output));
+    });
+}
+
+#[test]
 fn chart_nothing_is_guessed_where_both_renders_are_known() {
     let annotation = |value: &str| job(&format!("  annotations: {{helm.sh/hook: {value}}}\n"));
     let in_arguments = annotation("\"post-install,pre-upgrade\"")
@@ -261,6 +271,27 @@ fn release_only_helm_s_own_words_make_a_rollback() {
         run(&["release", "-o", "json", history("rollback.json", &[&FIRST, &SECOND, &third]).to_str().unwrap()], b"");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["results"][2]["verdict"], json!("allow"), "a rollback only warns: {report}");
+}
+
+#[test]
+fn release_a_rollback_that_failed_is_compared_with_the_revision_before_it() {
+    let first = Stored { status: "deployed", ..FIRST };
+    let second = Stored { status: "failed", description: "Upgrade \"r\" failed: no", ..SECOND };
+    let third = Stored {
+        version: 3,
+        last_deployed: "2026-01-03T00:00:00Z",
+        description: "Rollback \"r\" failed: no",
+        ..second
+    };
+    let third = Stored { is_hook: false, ..third };
+    let file = history("rollback-that-failed.json", &[&first, &second, &third]);
+    let output = run(&["release", "-o", "json", file.to_str().unwrap()], b"");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rollback = &report["results"][2];
+    assert_eq!(
+        (&rollback["verdict"], &rollback["findings"][0]["rule"]),
+        (&json!("allow"), &json!("release-identity-flip"))
+    );
 }
 
 #[test]

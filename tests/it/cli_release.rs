@@ -288,7 +288,6 @@ fn release_what_is_no_record_is_exit_code_2_with_a_reason() {
         (vec!["release", "-"], "-: there is no object in it"),
         (vec!["release", &file, "-n", "shop"], "-n goes with a release's name, and only files are given"),
         (vec!["release", "./nowhere.json", "-n", "shop"], "-n goes with a release's name, and only files are given"),
-        (vec!["release", "orders"], "(to read a release by its name, add -n NAMESPACE)"),
         (vec!["release"], "required"),
     ] {
         let output = run(&arguments, b"");
@@ -335,6 +334,11 @@ fn release_a_name_is_read_with_kubectl() {
     assert!(is_flip(&report["results"][1]), "{report}");
     let sources: Vec<_> = report["results"].as_array().unwrap().iter().map(|result| &result["source"]).collect();
     assert_eq!(sources, [&json!("sh.helm.release.v1.orders.v1"), &json!("sh.helm.release.v1.orders.v2")]);
+
+    let script_of_context = format!("case $1 in config) printf cap4;; *) exec /bin/cat {listed};; esac");
+    let (output, called) = with_kubectl("kubectl-context", &script_of_context, &["release", "orders", "-q"]);
+    assert_eq!(called, "get secrets,configmaps -n cap4 -l owner=helm,name=orders -o json\n");
+    assert_eq!(code(&output), 1, "{}", stderr(&output));
 
     // Helm lets a name hold dots.
     for verb in ["release", "timeline"] {

@@ -25,11 +25,14 @@ pub fn limit(trial: &Trial, disagreement: &Disagreement) -> Option<&'static str>
             Feature::Account(name) => Some(*name),
             _ => None,
         });
-        let is_made = |name| objects.iter().any(|object| object.kind == Kind::ServiceAccount && object.name == name);
+        let is_rendered = |name| trial.reality.sides(pair, (Kind::ServiceAccount, name)).1 != Some(Side::Absent);
+        let is_made = |name| {
+            objects.iter().any(|object| object.kind == Kind::ServiceAccount && object.name == name) && is_rendered(name)
+        };
         named.into_iter().any(|name| !is_made(name))
     };
     match disagreement.what {
-        Wrong::Unforeseen if tool == Tool::Against && first_failed => {
+        Wrong::Unforeseen | Wrong::Missed if tool == Tool::Against && first_failed => {
             Some("an upgrade of one chart to another starts from an install that has succeeded")
         }
         Wrong::Unforeseen if tool == Tool::Release && lacks_the_account(pair.last().chart) => {

@@ -151,6 +151,12 @@ impl<'a> Release<'a> {
         hook.events.contains(&self.operation.post())
     }
 
+    /// This operation runs the hook more than once: at both events, or at one that is written twice.
+    pub(crate) fn runs_twice(&self, hook: &HookDocument<'_>) -> bool {
+        let events = [self.operation.pre(), self.operation.post()];
+        hook.events.iter().filter(|event| events.contains(event)).count() > 1
+    }
+
     pub(crate) fn live(&self, key: &Name) -> &Live {
         self.live.get(key).unwrap_or(&Live::Unknown)
     }

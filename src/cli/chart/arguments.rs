@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::outcome::namespace_of_helm;
+use crate::cli::outcome::{namespace_in_use, namespace_of_helm};
 use crate::helm::values::{Given, Reuse};
 
 /// What the verbs share that compare a chart's renders; the chart itself each calls `chart`.
@@ -31,7 +31,8 @@ pub(in crate::cli) struct RenderArguments {
     /// What the release would be called
     #[arg(long, value_name = "NAME", default_value = "release-name")]
     pub(super) name: String,
-    /// The release's namespace; of renders made elsewhere by default the one that they name, else `default`
+    /// The release's namespace; by default that of the current context with --release, the one that renders made
+    /// elsewhere name, else `default`
     #[arg(short, long, value_name = "NS")]
     pub(in crate::cli) namespace: Option<String>,
     /// Values, as `helm template` takes them
@@ -105,7 +106,11 @@ impl RenderArguments {
     }
 
     pub(super) fn release_namespace(&self) -> String {
-        self.namespace.clone().or_else(namespace_of_helm).unwrap_or_else(|| "default".to_owned())
+        match &self.release {
+            Some(_) => namespace_in_use(self.namespace.as_deref()),
+            // Without a cluster there is no context, and a render is the same on every machine.
+            None => self.namespace.clone().or_else(namespace_of_helm).unwrap_or_else(|| "default".to_owned()),
+        }
     }
 
     pub(super) fn release_name(&self) -> &str {

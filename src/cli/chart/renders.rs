@@ -194,7 +194,7 @@ impl Sides {
         let values = Values::read(&given, folder)?;
         let options = |values| Options {
             release: arguments.release_name().to_owned(),
-            namespace: arguments.release_namespace(),
+            namespace: release.map_or_else(|| arguments.release_namespace(), |release| release.namespace.clone()),
             values,
             kube_version: arguments.kube_version.clone(),
             api_versions: arguments.api_versions.clone(),

@@ -12,11 +12,13 @@ pub(super) struct Upgraded<'a> {
     pub(super) stored: StoredRelease,
     /// The revision that it makes.
     pub(super) next: u64,
+    /// Where its records are.
+    pub(super) namespace: String,
 }
 
 impl<'a> Upgraded<'a> {
     /// `None` where there are no records.
-    pub(super) fn of(records: &'a [StoredRecord], judge: &Judge) -> Result<Option<Self>, Failure> {
+    pub(super) fn of(records: &'a [StoredRecord], namespace: &str, judge: &Judge) -> Result<Option<Self>, Failure> {
         let Some(last) = records.iter().max_by_key(|record| record.version()) else { return Ok(None) };
         let (release, version) = (last.release(), last.version());
         if last.is_uninstalled() {
@@ -28,11 +30,11 @@ impl<'a> Upgraded<'a> {
         let Some(current) = StoredRecord::current(records) else { return Ok(None) };
         let stored = current.stored_release(&judge.settings);
         let stored = stored.map_err(|error| Failure(format!("{release}, revision {}: {error}", current.version())))?;
-        Ok(Some(Self { current, stored, next: version + 1 }))
+        Ok(Some(Self { current, stored, next: version + 1, namespace: namespace.to_owned() }))
     }
 
     /// With Flux it is another one than that of its records.
-    pub(super) fn objects_namespace(&self, of_records: &str) -> String {
-        if self.stored.namespace.is_empty() { of_records.to_owned() } else { self.stored.namespace.clone() }
+    pub(super) fn objects_namespace(&self) -> &str {
+        if self.stored.namespace.is_empty() { &self.namespace } else { &self.stored.namespace }
     }
 }

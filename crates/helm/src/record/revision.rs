@@ -51,6 +51,11 @@ impl Record {
         (1..self.version).contains(&target).then_some(target)
     }
 
+    /// A rollback that failed says so in the place of the revision that it went back to.
+    pub fn is_failed_rollback(&self) -> bool {
+        self.status == "failed" && self.description.starts_with("Rollback \"")
+    }
+
     /// The other has the same resources and hooks.
     pub fn holds_the_same(&self, other: &Self) -> bool {
         let manifests = |record: &Self| record.hooks.iter().map(|hook| hook.manifest.clone()).collect::<BTreeSet<_>>();

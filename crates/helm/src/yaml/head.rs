@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::error::YamlError;
-use super::reader::{Builder, Extent, FIELDS, Limits, read};
+use super::reader::{Builder, Extent, FIELDS, Limits, field_of, read};
 
 /// What tells an object apart, as Go reads it into strings. What is absent is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,17 +39,32 @@ fn has(builder: &Builder, keys: &[&str]) -> bool {
 }
 
 impl Head {
-    /// A field of the wrong type counts as absent.
+    /// A field of the wrong type counts as absent. Go finds one in any case: `Annotations` are annotations for Helm.
     pub fn of(object: &Value) -> Self {
-        let metadata = object.get("metadata");
-        let strings = |field| metadata.and_then(|metadata| metadata.get(field)).map(strings).unwrap_or_default();
-        Self {
-            api_version: string(object.get("apiVersion")),
-            kind: string(object.get("kind")),
-            name: string(metadata.and_then(|metadata| metadata.get("name"))),
-            namespace: string(metadata.and_then(|metadata| metadata.get("namespace"))),
-            labels: strings("labels"),
-            annotations: strings("annotations"),
+        let mut head = Self::default();
+        for (key, value) in entries(object) {
+            match field_of(key) {
+                Some("apiVersion") => set(&mut head.api_version, value),
+                Some("kind") => set(&mut head.kind, value),
+                Some("metadata") => head.read_metadata(value),
+                _ => {}
+            }
+        }
+        head
+    }
+
+    fn read_metadata(&mut self, metadata: &Value) {
+        for (key, value) in entries(metadata) {
+            let is = |field| key.eq_ignore_ascii_case(field);
+            if is("name") {
+                set(&mut self.name, value);
+            } else if is("namespace") {
+                set(&mut self.namespace, value);
+            } else if is("labels") {
+                self.labels.extend(strings(value));
+            } else if is("annotations") {
+                self.annotations.extend(strings(value));
+            }
         }
     }
 
@@ -63,9 +78,19 @@ fn string(value: Option<&Value>) -> String {
     value.and_then(text).unwrap_or_default()
 }
 
-fn strings(map: &Value) -> BTreeMap<String, String> {
-    let entries = map.as_object().into_iter().flatten();
-    entries.filter_map(|(key, value)| Some((key.clone(), text(value)?))).collect()
+/// In the order of their keys, which is Go's: of two fields that differ in case the last one counts.
+fn entries(object: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    object.as_object().into_iter().flatten()
+}
+
+fn set(field: &mut String, value: &Value) {
+    if let Some(text) = text(value).filter(|_| !value.is_null()) {
+        *field = text;
+    }
+}
+
+fn strings(map: &Value) -> impl Iterator<Item = (String, String)> {
+    entries(map).filter_map(|(key, value)| Some((key.clone(), text(value)?)))
 }
 
 /// Where Go wants a string, `sigs.k8s.io/yaml` spells numbers and booleans out, and null leaves the string empty.
@@ -148,6 +173,15 @@ mod tests {
         {
             assert_eq!(read(text), Head::default(), "{text}");
         }
+    }
+
+    #[test]
+    fn keys_are_found_in_any_case_and_the_last_in_byte_order_counts() {
+        let found = read("Kind: A\nMETADATA: {Name: a, Annotations: {k: a, l: a}}\nmetadata: {annotations: {k: b}}\n");
+        assert_eq!((found.kind.as_str(), found.name.as_str()), ("A", "a"));
+        assert_eq!(found.annotations, [("k", "b"), ("l", "a")].map(|(k, v)| (k.to_owned(), v.to_owned())).into());
+        assert_eq!(read("kind: A\nKind: B\nmetadata: {name: a, Name: b}\n").name, "a");
+        assert_eq!(read("metadata: {Name: a, name: ~}\n").name, "a");
     }
 
     #[test]

@@ -21,6 +21,11 @@ const TOO_DEEP: &str = "recursion limit exceeded";
 /// Where in an object that stands.
 pub(super) const FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
+/// Which of them Go takes a key for.
+pub(super) fn field_of(key: &str) -> Option<&'static str> {
+    FIELDS.into_iter().find(|field| field.eq_ignore_ascii_case(key))
+}
+
 /// What one document may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -217,7 +222,7 @@ impl Builder {
         self.skims
             && match self.open.as_slice() {
                 [Open { collection: Collection::Mapping { key: Key::Named(name), .. }, anchor: 0, .. }] => {
-                    !FIELDS.contains(&name.as_str())
+                    field_of(name).is_none()
                 }
                 [.., Open { collection, is_skimmed: true, .. }] => {
                     !matches!(collection, Collection::Mapping { key: Key::Merge, .. })
@@ -366,6 +371,7 @@ mod tests {
             "x: &x {kind: A}\nspec: {y: &y {name: a}}\n<<: *x\nmetadata: *y\n",
             "spec: {<<: [{a: b}, {c: d}], e: {<<: {f: g}}}\nkind: A\nkind: B\n",
             "&root {kind: A, spec: {a: b}}",
+            "Kind: A\nspec: {a: b}\nMetadata: {Annotations: {c: d}}\n",
             "[{kind: A}]",
             "a",
             "# nothing\n",

@@ -12,7 +12,7 @@ declare_rule! {
     /// ## What it does
     ///
     /// Denies a record with a hook whose explicit delete policy leaves it where it is, when the hook is already
-    /// there: in the last revision, live, or from the event before in the same operation. It warns on an install, for a Job whose TTL may have removed it by then, and for
+    /// there: in the last revision, live, or from an earlier run in the same operation (two events, or one that is written twice). It warns on an install, for a Job whose TTL may have removed it by then, and for
     /// hook-succeeded alone, which leaves the hook only after a failure. hook-succeeded and hook-failed together always delete it. A hook with `generateName`
     /// and no name gets a new one each time, and is left alone: with before-hook-creation Helm would fail.
     ///
@@ -104,9 +104,8 @@ fn find(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<ReleaseProblem
     let was_there = before.is_some_and(|before| !release.has_never_run(before) && !before.is_deleted_after_success());
     // What somebody has removed by hand since is not in the way this time.
     let is_gone = *release.live(&hook.key) == Live::Absent;
-    // At the second event of one operation the object of the first is there.
-    let runs_twice = release.runs_before_resources(hook) && release.runs_after_resources(hook);
-    let is_there = is_live || ((runs_twice || (was_there && !is_gone)) && !succeeded);
+    // When it runs again in one operation, the object of the first run is there.
+    let is_there = is_live || ((release.runs_twice(hook) || (was_there && !is_gone)) && !succeeded);
     let may_be_gone = release.ttl_may_have_removed(&hook.key, before.unwrap_or(hook).object.as_ref());
     let is_certain = is_there && !may_be_gone;
     let stay = match (is_live, may_be_gone) {
