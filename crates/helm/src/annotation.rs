@@ -11,7 +11,12 @@ pub const RESOURCE_POLICY: &str = "helm.sh/resource-policy";
 
 /// Helm does not prune it.
 pub fn is_kept(head: &Head) -> bool {
-    head.annotations.get(RESOURCE_POLICY).is_some_and(|policy| policy == "keep")
+    head.annotations.get(RESOURCE_POLICY).is_some_and(|policy| keeps(policy))
+}
+
+/// What [`RESOURCE_POLICY`] says when Helm prunes: no other spelling counts.
+pub fn keeps(policy: &str) -> bool {
+    policy == "keep"
 }
 
 #[cfg(test)]

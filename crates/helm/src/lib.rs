@@ -14,6 +14,6 @@ mod testing;
 pub mod yaml;
 
 pub use annotation::{
-    HOOK, HOOK_DELETE_POLICY, HOOK_WEIGHT, RELEASE_NAME, RELEASE_NAMESPACE, RESOURCE_POLICY, is_kept,
+    HOOK, HOOK_DELETE_POLICY, HOOK_WEIGHT, RELEASE_NAME, RELEASE_NAMESPACE, RESOURCE_POLICY, is_kept, keeps,
 };
 pub use hook::{DeletePolicies, DeletePolicy, Event, Events, NotAHook, items, spelled, weight};

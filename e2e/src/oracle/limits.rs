@@ -3,7 +3,7 @@
 use super::Trial;
 use super::compare::{Disagreement, Wrong};
 use super::pair::{Feature, Kind, Layout, Operation, Way};
-use super::reality::Flip;
+use super::reality::{Fate, Flip};
 use super::record::Side;
 use super::said::Tool;
 
@@ -57,11 +57,21 @@ pub fn limit(trial: &Trial, disagreement: &Disagreement) -> Option<&'static str>
         Wrong::False if trial.reality.flip(pair, disagreement.object) == Flip::Harmful => {
             Some("the object is lost by its flip, which is denied too, before it can do the other harm")
         }
+        Wrong::False if tool == Tool::Release && was_lost_before(trial, disagreement) => {
+            Some("records do not say what lives: an earlier flip has deleted the object")
+        }
         Wrong::False if tool == Tool::Live && has_failed_before => {
             Some("what a failed upgrade left behind looks like a hook that is taken over")
         }
         _ => None,
     }
+}
+
+/// It was a resource once, and does not live when the last operation begins.
+fn was_lost_before(trial: &Trial, disagreement: &Disagreement) -> bool {
+    let records = &trial.reality.before.records;
+    let is_absent = matches!(trial.reality.fate(disagreement.object), Fate::New | Fate::NeverThere);
+    is_absent && records.iter().any(|record| record.side(disagreement.object) == Side::Resource)
 }
 
 /// Another object really is lost so.

@@ -198,14 +198,24 @@ impl<'a> Release<'a> {
     /// The object is a resource of the release so far, this revision does not hold it, and Helm does not keep it.
     pub(crate) fn prunes(&self, key: &Name) -> bool {
         let is_lost = match (&self.baseline, self.live(key)) {
-            (Some(baseline), _) => baseline.resource(key).is_some_and(|before| !before.is_kept()),
+            (Some(baseline), _) => baseline.resource(key).is_some(),
             (None, Live::Found(object)) => {
-                let is_kept = object.annotation(helm::RESOURCE_POLICY) == Some("keep");
-                !is_kept && matches!(classify(object), Identity::Resource(owner) if self.is_own(owner))
+                matches!(classify(object), Identity::Resource(owner) if self.is_own(owner))
             }
             (None, Live::Absent | Live::Unknown) => false,
         };
-        is_lost && !self.record.holds(key)
+        is_lost && !self.keeps(key) && !self.record.holds(key)
+    }
+
+    /// Helm does not prune it: it asks the live object, of which the last good revision tells where no cluster does.
+    pub(crate) fn keeps(&self, key: &Name) -> bool {
+        match self.live(key).object() {
+            Some(object) => object.annotation(helm::RESOURCE_POLICY).is_some_and(helm::keeps),
+            None => {
+                let before = self.baseline.as_ref().and_then(|baseline| baseline.resource(key));
+                before.is_some_and(ResourceDocument::is_kept)
+            }
+        }
     }
 
     /// The Job that was there has a TTL, which removes it some time after its end, and no cluster shows that it is still

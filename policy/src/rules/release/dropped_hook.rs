@@ -67,14 +67,14 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
             if resource.has_events_in_vain() && !dropped.is_told {
                 continue;
             }
-            let harm = if resource.is_kept() {
+            let harm = if release.keeps(&resource.key) {
                 "The live object stays, because of helm.sh/resource-policy: keep, and is no part of the release any more."
             } else {
                 "Helm would delete the live object, and create nothing in its place."
             };
             let (message, help) = describe(release, resource.template, &dropped.events, "a resource", harm);
             let problem = resource.problem(FieldPath::annotation(helm::HOOK), message, help);
-            problems.push(if resource.is_kept() { problem.warn_at_most() } else { problem });
+            problems.push(if release.keeps(&resource.key) { problem.warn_at_most() } else { problem });
         }
     }
     for hook in baseline.hooks.iter().filter(|hook| hook.is_part_of_the_release()) {

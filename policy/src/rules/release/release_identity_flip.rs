@@ -228,9 +228,8 @@ fn harm_of_hook(release: &Release<'_>, hook: &HookDocument<'_>) -> (&'static str
             ),
         };
     }
-    let was_kept = release.baseline.as_ref().and_then(|baseline| baseline.resource(&hook.key));
     match (release.runs_after_resources(hook), is_absent) {
-        (false, false) if was_kept.is_some_and(ResourceDocument::is_kept) => (
+        (false, false) if release.keeps(&hook.key) => (
             "The live object stays, because of helm.sh/resource-policy: keep, and is no part of the release any more.",
             true,
         ),
