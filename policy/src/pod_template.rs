@@ -1,11 +1,25 @@
-//! Whether the API server would take two pod templates for the same: read with its defaults, empty for absent where it
-//! makes no difference, and quantities by their value.
+//! Whether the API server would take two pod templates, or two Jobs around them, for the same: read with its defaults,
+//! empty for absent where it makes no difference, and quantities by their value.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
 use crate::shown::Shown;
+
+/// What a Job keeps for life, beside its pod template.
+const IMMUTABLE: [&str; 7] = [
+    "completionMode",
+    "completions",
+    "selector",
+    "backoffLimitPerIndex",
+    "podFailurePolicy",
+    "successPolicy",
+    "managedBy",
+];
+
+/// In the place of a parent's name: the fields of a Job's own `spec`.
+const JOB: &str = "job";
 
 /// What a new template is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +34,17 @@ impl Old {
     /// Where the new template first differs, as a path behind `spec.template`.
     pub(crate) fn first_difference(self, new: &Value, old: &Value) -> Option<String> {
         self.differ("", "", Some(new), Some(old))
+    }
+
+    /// Which field of a Job's `spec`, other than its template, differs and cannot be changed.
+    pub(crate) fn immutable_difference(self, new: &Value, old: &Value) -> Option<&'static str> {
+        let (new, old) = (new.as_object()?, old.as_object()?);
+        IMMUTABLE.into_iter().find(|field| {
+            let is_unset = new.get(*field).is_none_or(Value::is_null);
+            let is_open = self == Self::Live && is_unset || *field == "completions" && grows(new);
+            let [before, after] = [old, new].map(|spec| effective(JOB, field, spec));
+            !is_open && self.differ(JOB, field, after.as_deref(), before.as_deref()).is_some()
+        })
     }
 
     /// Two values of one field, below a field called `parent`.
@@ -52,6 +77,12 @@ impl Old {
     }
 }
 
+/// An indexed Job may get other completions if it gets as many pods at once.
+fn grows(spec: &Map<String, Value>) -> bool {
+    let of = |field| spec.get(field).and_then(Value::as_u64).unwrap_or(1);
+    spec.get("completionMode").and_then(Value::as_str) == Some("Indexed") && of("completions") == of("parallelism")
+}
+
 /// The field as the API server has it.
 fn effective<'a>(parent: &str, field: &str, object: &'a Map<String, Value>) -> Option<Cow<'a, Value>> {
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -66,6 +97,7 @@ fn effective<'a>(parent: &str, field: &str, object: &'a Map<String, Value>) -> O
         }
         ("containers" | "initContainers", "imagePullPolicy") => Some(Cow::Owned(pull_policy(text("image")).into())),
         ("image", "pullPolicy") => Some(Cow::Owned(pull_policy(text("reference")).into())),
+        (JOB, "completions") => object.get("parallelism").is_none_or(Value::is_null).then(|| Cow::Owned(1.into())),
         ("volumes", "emptyDir") if object.iter().any(|(name, value)| name != "name" && !value.is_null()) => None,
         _ => default(parent, field).map(Cow::Owned),
     };
@@ -75,6 +107,8 @@ fn effective<'a>(parent: &str, field: &str, object: &'a Map<String, Value>) -> O
 /// What the API server fills in; `{}` for structs and maps, which are there even where nothing is set.
 fn default(parent: &str, field: &str) -> Option<Value> {
     Some(match (parent, field) {
+        (JOB, "completionMode") => "NonIndexed".into(),
+        ("onPodConditions", "status") => "True".into(),
         ("spec", "dnsPolicy") => "ClusterFirst".into(),
         ("spec", "restartPolicy") => "Always".into(),
         ("spec", "schedulerName") => "default-scheduler".into(),
@@ -207,6 +241,37 @@ mod tests {
         let found = Old::Applied.first_difference(new, old);
         assert_eq!(Old::Applied.first_difference(old, new).is_some(), found.is_some(), "the other way round");
         found
+    }
+
+    #[test]
+    fn what_a_job_keeps_for_life_is_compared_as_the_api_server_does() {
+        let indexed = |completions: u64, parallelism: u64| json!({"completionMode": "Indexed", "completions": completions, "parallelism": parallelism});
+        let policy = |condition: Value| json!({"podFailurePolicy": {"rules": [{"onPodConditions": [condition]}]}});
+        // Each pair was shown to an API server.
+        for (old, new, found) in [
+            (json!({}), json!({"completions": 2}), Some("completions")),
+            (json!({}), json!({"completions": 1}), None),
+            (json!({"parallelism": 2}), json!({"parallelism": 2, "completions": 1}), Some("completions")),
+            (json!({"parallelism": 2}), json!({"completions": 1}), Some("completions")),
+            (indexed(2, 1), indexed(3, 3), None),
+            (indexed(2, 1), indexed(3, 1), Some("completions")),
+            (json!({"completions": 1}), indexed(1, 1), Some("completionMode")),
+            (json!({}), json!({"completionMode": "NonIndexed", "backoffLimit": 3, "suspend": true}), None),
+            (json!({}), json!({"managedBy": "kubernetes.io/job-controller"}), Some("managedBy")),
+            (
+                json!({"selector": {"matchLabels": {"a": "b"}}}),
+                json!({"selector": {"matchLabels": {"a": "c"}}}),
+                Some("selector"),
+            ),
+            (policy(json!({"type": "A"})), policy(json!({"type": "A", "status": "True"})), None),
+            (policy(json!({"type": "A"})), policy(json!({"type": "B"})), Some("podFailurePolicy")),
+        ] {
+            assert_eq!(Old::Applied.immutable_difference(&new, &old), found, "{old} {new}");
+        }
+        let live = json!({"selector": {"matchLabels": {"controller-uid": "1"}}, "completions": 1});
+        assert_eq!(Old::Live.immutable_difference(&json!({}), &live), None);
+        assert_eq!(Old::Live.immutable_difference(&json!({"completions": 2}), &live), Some("completions"));
+        assert_eq!(Old::Applied.immutable_difference(&json!(5), &live), None);
     }
 
     #[test]

@@ -11,8 +11,9 @@ use helm::operation::Operation;
 declare_rule! {
     /// ## What it does
     ///
-    /// Denies an upgrade that changes the pod template of a plain Job, where the record of the last revision shows
-    /// the old one. With the live Job alone it warns, for a live template holds what others have set: only the fields
+    /// Denies an upgrade that changes the pod template of a plain Job, or another of its fields that cannot be changed
+    /// (`completions`, `completionMode`, `selector`, `backoffLimitPerIndex`, `podFailurePolicy`, `successPolicy`,
+    /// `managedBy`), where the record of the last revision shows the old one. With the live Job alone it warns, for a live template holds what others have set: only the fields
     /// that the record sets are compared. It also warns where the old Job has a TTL (`ttlSecondsAfterFinished`),
     /// or that revision failed, and no view of the cluster shows that the Job is there; and about a Job that nothing calls a
     /// migration.
@@ -73,7 +74,7 @@ declare_rule! {
     /// ## References
     ///
     /// - Kubernetes, "Jobs": the pod template of a Job
-    summary: "a plain Job of the same name has another pod template than before: half an upgrade",
+    summary: "a plain Job of the same name has another pod template than before, or another field that cannot be changed: half an upgrade",
     check: Release(check, Reach::WarnsOfOthers),
 }
 
@@ -86,19 +87,19 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
 }
 
 fn change(release: &Release<'_>, job: &ResourceDocument<'_>) -> Option<ReleaseProblem> {
-    let new = template(job.object.as_ref()?)?;
+    let new = spec(job.object.as_ref()?)?;
     if let Some(baseline) = &release.baseline {
         let old_job = baseline.resource(&job.key)?.object.as_ref()?;
         // What is gone itself is made anew.
         let is_gone = *release.live(&job.key) == Live::Absent;
-        let field = Old::Applied.first_difference(new, template(old_job)?).filter(|_| !is_gone)?;
+        let field = Field::that_differs(Old::Applied, new, spec(old_job)?).filter(|_| !is_gone)?;
         let before = "the last good revision";
         let may_be_gone = release.ttl_may_have_removed(&job.key, Some(old_job));
         return Some(if may_be_gone {
             warn(job, &field, before, GONE)
         } else if release.has_baseline_failed && !release.is_seen(&job.key) {
             warn(job, &field, before, NOT_MADE)
-        } else if is_suspended(old_job) {
+        } else if is_suspended(old_job) && matches!(field, Field::Template(_)) {
             warn(job, &field, before, SUSPENDED)
         } else {
             deny(job, &field, before)
@@ -108,19 +109,35 @@ fn change(release: &Release<'_>, job: &ResourceDocument<'_>) -> Option<ReleasePr
     if !matches!(release.live_identity(&job.key)?, Identity::Resource(owner) if release.is_own(owner)) {
         return None;
     }
-    let field = Old::Live.first_difference(new, template(live.raw())?)?;
+    let field = Field::that_differs(Old::Live, new, spec(live.raw())?)?;
     Some(deny(job, &field, "the live Job").warn_at_most())
 }
 
-fn template(job: &Value) -> Option<&Value> {
-    job.get("spec")?.get("template")
+/// What differs and cannot be changed.
+enum Field {
+    /// A path behind `spec.template`.
+    Template(String),
+    OfTheJob(&'static str),
+}
+
+impl Field {
+    fn that_differs(old: Old, new: &Value, old_spec: &Value) -> Option<Self> {
+        let templates = new.get("template").zip(old_spec.get("template"));
+        let in_template = templates.and_then(|(new, before)| old.first_difference(new, before));
+        let in_job = || old.immutable_difference(new, old_spec);
+        in_template.map(Self::Template).or_else(|| in_job().map(Self::OfTheJob))
+    }
+}
+
+fn spec(job: &Value) -> Option<&Value> {
+    job.get("spec")
 }
 
 fn is_suspended(job: &Value) -> bool {
     job.pointer("/spec/suspend").and_then(Value::as_bool) == Some(true)
 }
 
-fn deny(job: &ResourceDocument<'_>, field: &str, before: &str) -> ReleaseProblem {
+fn deny(job: &ResourceDocument<'_>, field: &Field, before: &str) -> ReleaseProblem {
     describe(job, field, before, "Helm would update what comes before it, then fail.")
 }
 
@@ -133,18 +150,31 @@ const NOT_MADE: &str = "where that revision, which failed, has made the Job, Hel
 const SUSPENDED: &str = "while it is suspended and has never run, the API server takes another place for its pods \
                          (nodeSelector, tolerations, affinity), and refuses all else.";
 
-fn warn(job: &ResourceDocument<'_>, field: &str, before: &str, then: &str) -> ReleaseProblem {
+fn warn(job: &ResourceDocument<'_>, field: &Field, before: &str, then: &str) -> ReleaseProblem {
     describe(job, field, before, then).warn_at_most()
 }
 
-fn describe(job: &ResourceDocument<'_>, field: &str, before: &str, then: &str) -> ReleaseProblem {
-    job.problem(
-        FieldPath::spec("template"),
-        format!(
-            "is a plain Job whose pod template differs from {before} (first in spec.template{field}; {}). A \
-             Job's pod template cannot be changed: {then}",
-            job.template
+fn describe(job: &ResourceDocument<'_>, field: &Field, before: &str, then: &str) -> ReleaseProblem {
+    let (path, message) = match field {
+        Field::Template(path) => (
+            "template",
+            format!(
+                "is a plain Job whose pod template differs from {before} (first in spec.template{path}; {}). A Job's pod \
+                 template cannot be changed: {then}",
+                job.template
+            ),
         ),
+        Field::OfTheJob(field) => (
+            *field,
+            format!(
+                "is a plain Job whose spec.{field} differs from {before} ({}). That field of a Job cannot be changed: {then}",
+                job.template
+            ),
+        ),
+    };
+    job.problem(
+        FieldPath::spec(path),
+        message,
         format!(
             "In {}, give the Job a new name in each release (with the revision or the image tag in it).",
             job.template.place()
