@@ -1,5 +1,6 @@
 //! What the next upgrade of each release would meet, the worst first.
 
+use helm::storage::Storage;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -37,8 +38,7 @@ pub(crate) struct Forecast {
     /// Where its records are.
     pub(crate) namespace: String,
     pub(crate) name: String,
-    /// The kind of object that holds its records.
-    pub(crate) storage: &'static str,
+    pub(crate) storage: Storage,
     /// Its name and version; empty where that is not known.
     pub(crate) chart: String,
     /// That of the next upgrade.
@@ -108,8 +108,8 @@ impl Forecast {
         };
         let flips: BTreeSet<_> = flips(judged).map(|finding| &finding.object).collect();
         if flips.is_empty() {
-            let rules: BTreeSet<_> = judged.findings.iter().map(|finding| finding.rule.as_str()).collect();
-            return rules.into_iter().filter(|rule| !rule.is_empty()).collect::<Vec<_>>().join(", ");
+            let rules: BTreeSet<_> = judged.findings.iter().filter_map(|finding| finding.rule.as_deref()).collect();
+            return rules.into_iter().collect::<Vec<_>>().join(", ");
         }
         let named = flips.iter().take(MOST_NAMED).map(|object| format!("{} {}", object.kind, object.name));
         let more = flips.len().saturating_sub(MOST_NAMED);
@@ -120,8 +120,7 @@ impl Forecast {
 
 /// The findings that say that an object changes sides, and deny it.
 fn flips(judged: &Judged) -> impl Iterator<Item = &Finding> {
-    let is_flip =
-        |finding: &&Finding| finding.level == Level::Deny && finding.rule == RuleId::ReleaseIdentityFlip.as_str();
+    let is_flip = |finding: &&Finding| finding.level == Level::Deny && finding.is_of(RuleId::ReleaseIdentityFlip);
     judged.findings.iter().filter(is_flip)
 }
 

@@ -5,12 +5,12 @@ use std::fmt;
 use std::mem;
 
 use json_patch::Patch;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use stable_hooks_policy::RuleId;
-use stable_hooks_policy::cluster::NO_VIEW;
+use stable_hooks_policy::note::{Note, NoteKind};
 use stable_hooks_policy::shown::Shown;
-use stable_hooks_policy::wire::{BASELINE_ANNOTATION, FINDINGS_ANNOTATION, compared_with};
+use stable_hooks_policy::wire::{FINDINGS_ANNOTATION, NOTES_ANNOTATION};
 
 use crate::engine::Answer;
 
@@ -63,16 +63,29 @@ pub(crate) struct ObjectRef {
 /// A finding as the policy reports it, and where in a chart it comes from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Finding {
-    /// Empty where something could not be judged.
-    pub(crate) rule: String,
+    /// `None` for what no rule says: a note, or the words of another policy.
+    #[serde(serialize_with = "or_empty")]
+    pub(crate) rule: Option<String>,
+    /// Of a note of our policy.
+    #[serde(skip)]
+    pub(crate) note: Option<NoteKind>,
     pub(crate) level: Level,
     pub(crate) object: ObjectRef,
     pub(crate) path: String,
     pub(crate) message: String,
     pub(crate) help: String,
+    #[serde(skip_serializing)]
+    pub(crate) needs: Option<Needed>,
     /// In the chart, where that is known.
     #[serde(default)]
     pub(crate) template: Option<Place>,
+}
+
+/// What a finding's object needs, or only names, and in which field.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+pub(crate) struct Needed {
+    pub(crate) object: ObjectRef,
+    pub(crate) field: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -140,9 +153,9 @@ impl Judged {
         self
     }
 
-    /// Without what only says that there is no view of the cluster.
+    /// Drops the notes about a missing cluster.
     pub(crate) fn where_no_cluster_was_given(mut self) -> Self {
-        self.findings.retain(|finding| finding.level != Level::Warn || !finding.message.ends_with(NO_VIEW));
+        self.findings.retain(|finding| finding.note != Some(NoteKind::NoView));
         self
     }
 
@@ -156,7 +169,7 @@ impl Judged {
     }
 
     pub(crate) fn has_found(&self, rule: RuleId) -> bool {
-        self.findings.iter().any(|finding| finding.rule == rule.as_str())
+        self.findings.iter().any(|finding| finding.is_of(rule))
     }
 
     /// With what is worth a warning and no rule's finding.
@@ -181,46 +194,61 @@ impl Judged {
 }
 
 impl Finding {
+    pub(crate) fn is_of(&self, rule: RuleId) -> bool {
+        self.rule.as_deref() == Some(rule.as_str())
+    }
+
+    /// The rule's id, for where no rule is an empty text.
+    pub(crate) fn rule_text(&self) -> &str {
+        self.rule.as_deref().unwrap_or_default()
+    }
+
     /// The whole finding in one text: which object, what was found, what to change.
     pub(crate) fn text(&self) -> String {
         let help = if self.help.is_empty() { String::new() } else { format!(" {}", self.help) };
         // A message without a rule says itself what it is about.
-        if self.rule.is_empty() { self.message.clone() } else { format!("{}: {}{help}", self.object, self.message) }
+        if self.rule.is_none() { self.message.clone() } else { format!("{}: {}{help}", self.object, self.message) }
     }
 }
 
 /// What no rule says.
 fn of_text(object: &ObjectRef, level: Level, message: &str) -> Finding {
     Finding {
-        rule: String::new(),
+        rule: None,
+        note: None,
         level,
         object: object.clone(),
         path: String::new(),
         message: message.to_owned(),
         help: String::new(),
+        needs: None,
         template: None,
     }
 }
 
-/// The findings that our policy puts into its answer; those of another policy are made of its texts.
+/// The findings and notes that our policy puts into its answer; those of another policy are made of its texts.
 fn findings(object: &ObjectRef, answer: &Answer) -> Vec<Finding> {
     let response = &answer.response;
-    let of_text = |level, message: &String| of_text(object, level, message);
-    let reported = response.audit_annotations.as_ref().and_then(|annotations| annotations.get(FINDINGS_ANNOTATION));
-    let mut findings: Vec<Finding> = reported.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
-    if findings.is_empty() && !response.accepted {
-        findings.extend(response.message.iter().map(|message| of_text(Level::Deny, message)));
+    let annotation = |name| response.audit_annotations.as_ref()?.get(name).map(String::as_str);
+    let reported: Option<Vec<Finding>> =
+        annotation(FINDINGS_ANNOTATION).and_then(|json| serde_json::from_str(json).ok());
+    let notes: Option<Vec<Note>> = annotation(NOTES_ANNOTATION).and_then(|json| serde_json::from_str(json).ok());
+    let is_ours = reported.is_some() || notes.is_some();
+    let mut findings = reported.unwrap_or_default();
+    for Note { kind, message } in notes.unwrap_or_default() {
+        findings.push(Finding { note: Some(kind), ..of_text(object, Level::Warn, &message) });
     }
-    // Our policy lists its warnings as the findings have them, then what it could not read.
-    let known = findings.iter().filter(|finding| finding.level == Level::Warn).count();
-    // With what a release was compared is nothing that could be wrong with it.
-    let annotations = response.audit_annotations.as_ref();
-    let baseline = annotations.and_then(|annotations| annotations.get(BASELINE_ANNOTATION));
-    let compared_with = baseline.map(|baseline| compared_with(baseline));
-    let others =
-        response.warnings.iter().flatten().skip(known).filter(|message| Some(*message) != compared_with.as_ref());
-    findings.extend(others.map(|message| of_text(Level::Warn, message)).collect::<Vec<_>>());
+    if !is_ours {
+        let denial = response.message.iter().filter(|_| !response.accepted);
+        findings.extend(denial.map(|message| of_text(object, Level::Deny, message)));
+        findings.extend(response.warnings.iter().flatten().map(|message| of_text(object, Level::Warn, message)));
+    }
     findings
+}
+
+/// A finding without a rule says so by an empty text.
+fn or_empty<S: Serializer>(rule: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(rule.as_deref().unwrap_or_default())
 }
 
 impl ObjectRef {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 use std::process::{Command, Output, Stdio};
 
+use helm::storage::{SECRET_TYPE, Storage};
 use serde_json::Value;
 use stable_hooks_policy::shown::Visible;
 
@@ -45,25 +46,27 @@ pub fn check() -> Result<(), String> {
 pub fn records(name: &str, namespace: &str) -> Listing {
     let selector = format!("owner=helm,name={name}");
     let command = format!("kubectl get -n {namespace} -l {selector}");
-    let arguments = ["get", "secrets,configmaps", "-n", namespace, "-l", &selector, "-o", "json"];
+    let kinds = Storage::ALL.map(Storage::resource).join(",");
+    let arguments = ["get", &kinds, "-n", namespace, "-l", &selector, "-o", "json"];
     listing(command, &arguments, &format!("read the records of `{name}`"))
 }
 
 /// A table of records of that kind: first the namespace, where that is not given, then the name, at the end the status. The
 /// API server makes it, so that no record's data comes along.
 #[must_use]
-pub fn table(kind: &str, name: Option<&str>, scope: Scope<'_>) -> Listing {
-    let kinds = format!("{}s", kind.to_lowercase());
+pub fn table(storage: Storage, name: Option<&str>, scope: Scope<'_>) -> Listing {
+    let kinds = storage.resource();
     let selector = name.map_or_else(|| "owner=helm".to_owned(), |name| format!("owner=helm,name={name}"));
     let (place, shown) = match scope {
         Scope::Namespace(namespace) => (vec!["-n", namespace], format!("-n {namespace}")),
         Scope::AllNamespaces => (vec!["-A"], "-A".to_owned()),
     };
-    let mut arguments = vec!["get", &kinds];
+    let mut arguments = vec!["get", kinds];
     arguments.extend(&place);
     arguments.extend(["-l", &selector, "-L", "status", "--no-headers", "--ignore-not-found"]);
-    if kind == "Secret" {
-        arguments.extend(["--field-selector", "type=helm.sh/release.v1"]);
+    let of_type = format!("type={SECRET_TYPE}");
+    if storage == Storage::Secret {
+        arguments.extend(["--field-selector", &of_type]);
     }
     listing(format!("kubectl get {kinds} {shown} -l {selector}"), &arguments, &format!("list {kinds}"))
 }
@@ -73,8 +76,8 @@ pub fn table(kind: &str, name: Option<&str>, scope: Scope<'_>) -> Listing {
 /// # Errors
 ///
 /// In words, when it cannot be read.
-pub fn record(kind: &str, namespace: &str, name: &str) -> Result<Vec<u8>, String> {
-    json(&["get", &kind.to_lowercase(), name, "-n", namespace, "-o", "json"])
+pub fn record(storage: Storage, namespace: &str, name: &str) -> Result<Vec<u8>, String> {
+    json(&["get", &storage.kind().to_lowercase(), name, "-n", namespace, "-o", "json"])
 }
 
 fn json(arguments: &[&str]) -> Result<Vec<u8>, String> {

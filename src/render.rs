@@ -1,19 +1,16 @@
-//! A chart's rendered text, as `helm template` prints it, and the release record that Helm would store of it.
+//! A chart's rendered text, as `helm template` prints it.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use helm::manifest::{self, Limits, SOURCE};
+use helm::manifest::{self, Limits};
+use helm::write::{Document, Identity};
 use helm::yaml::{self, Head};
-use helm::{DeletePolicies, DeletePolicy, Event, Events};
+use helm::{DeletePolicies, DeletePolicy, Event};
 use serde_json::{Map, Value, json};
 use stable_hooks_policy::object::Kind;
 
 use crate::input::{InputError, Reason};
-
-const SEPARATOR: &str = "---";
 
 /// The documents of a rendered text, in its order.
 #[derive(Debug, Default)]
@@ -25,56 +22,18 @@ pub struct Render {
     by_name: OnceLock<BTreeMap<String, Vec<usize>>>,
 }
 
-/// One object of a rendered text.
-#[derive(Debug)]
-pub struct Document {
-    /// The path of its template, from the chart's name on; empty where it is not said.
-    pub template: String,
-    pub text: String,
-    pub head: Head,
-    /// Null where nobody looks below the head.
-    pub object: Value,
-    pub identity: Identity,
-}
-
-/// What Helm takes a document for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Identity {
-    Resource,
-    Hook(Events),
-    /// One empty or unknown event, and Helm forgets the whole document.
-    Dropped,
-}
-
-/// One revision of a release, made of a chart's rendered text.
-#[derive(Debug, Clone, Copy)]
-pub struct Revision<'a> {
-    pub name: &'a str,
-    pub namespace: &'a str,
-    pub version: u64,
-    /// `pending-install` for example.
-    pub status: &'a str,
-    pub render: &'a Render,
-    /// The sources of the chart's templates, by their paths inside of the chart.
-    pub templates: &'a BTreeMap<String, String>,
-    /// `ssa` for example; empty where Helm would not say it.
-    pub apply_method: &'a str,
-    /// By template, as Helm calls it, the `helm.sh/hook` with which Helm has dropped a document.
-    pub dropped_hooks: Option<&'a BTreeMap<String, String>>,
-}
-
 impl Render {
     /// Reads a render that was made elsewhere, all of it.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Self {
-        Self::read_with(bytes, Document::read)
+        Self::read_with(bytes, read)
     }
 
     /// Reads what Helm has just printed. It has read each document itself, so that most need no second look below their
     /// metadata.
     #[must_use]
     pub fn read_from_helm(bytes: &[u8]) -> Self {
-        Self::read_with(bytes, Document::read_from_helm)
+        Self::read_with(bytes, read_from_helm)
     }
 
     fn read_with(bytes: &[u8], read: fn(&str) -> Result<Option<Document>, InputError>) -> Self {
@@ -90,9 +49,7 @@ impl Render {
         };
         let text = text.trim_start_matches('\u{feff}');
         let mut line = 1;
-        // Helm separates where a line begins with three dashes, whatever follows them.
-        for (at, piece) in text.split("\n---").enumerate() {
-            let piece = if at == 0 { piece.strip_prefix(SEPARATOR).unwrap_or(piece) } else { piece };
+        for piece in manifest::texts(text) {
             match read(piece) {
                 Ok(Some(document)) => render.documents.push(document),
                 Ok(None) => {}
@@ -126,82 +83,52 @@ impl Render {
     /// hooks that it ran and did not delete.
     #[must_use]
     pub fn left_by_install(&self, name: &str, namespace: &str) -> Vec<Value> {
-        self.documents.iter().flat_map(|document| document.left_by_install(name, namespace)).collect()
+        self.documents.iter().flat_map(|document| left_by_install(document, name, namespace)).collect()
     }
 }
 
-impl Document {
-    fn read(text: &str) -> Result<Option<Self>, InputError> {
-        let found = yaml::parse(text, &yaml::Limits::default()).map_err(|error| InputError::yaml(error, 1))?;
-        let (line, object) = match found {
-            None | Some((_, Value::Null)) => return Ok(None),
-            Some(found) => found,
-        };
-        let head = Head::of(&object);
-        if head.kind.is_empty() {
-            return Err(InputError { line, reason: Reason::Unrecognized });
+fn read(text: &str) -> Result<Option<Document>, InputError> {
+    let found = yaml::parse(text, &yaml::Limits::default()).map_err(|error| InputError::yaml(error, 1))?;
+    let (line, object) = match found {
+        None | Some((_, Value::Null)) => return Ok(None),
+        Some(found) => found,
+    };
+    let head = Head::of(&object);
+    if head.kind.is_empty() {
+        return Err(InputError { line, reason: Reason::Unrecognized });
+    }
+    let object = if is_looked_at(&head) { object } else { Value::Null };
+    Ok(Some(Document::new(text, head, object)))
+}
+
+fn read_from_helm(text: &str) -> Result<Option<Document>, InputError> {
+    match yaml::head(text, &yaml::Limits::default()) {
+        Ok(head) if !head.kind.is_empty() && !is_looked_at(&head) => Ok(Some(Document::new(text, head, Value::Null))),
+        _ => read(text),
+    }
+}
+
+fn left_by_install(document: &Document, release: &str, namespace: &str) -> Vec<Value> {
+    let is_left = match document.identity {
+        Identity::Resource => true,
+        Identity::Hook(events) => {
+            let policies = document.head.annotations.get(helm::HOOK_DELETE_POLICY);
+            let runs = events.contains(Event::PreInstall) || events.contains(Event::PostInstall);
+            let is_deleted = |policies: &String| DeletePolicies::parse(policies).contains(DeletePolicy::HookSucceeded);
+            runs && !policies.is_some_and(is_deleted)
         }
-        let object = if is_looked_at(&head) { object } else { Value::Null };
-        Ok(Some(Self::new(text, head, object)))
-    }
-
-    fn read_from_helm(text: &str) -> Result<Option<Self>, InputError> {
-        match yaml::head(text, &yaml::Limits::default()) {
-            Ok(head) if !head.kind.is_empty() && !is_looked_at(&head) => Ok(Some(Self::new(text, head, Value::Null))),
-            _ => Self::read(text),
-        }
-    }
-
-    fn new(text: &str, head: Head, object: Value) -> Self {
-        let template = manifest::path(text).to_owned();
-        let source = |line: &&str| !line.starts_with(SOURCE);
-        let text = text.trim_start_matches(['\r', '\n']).split_inclusive('\n').filter(source).collect();
-        let identity = match head.annotations.get(helm::HOOK).map(|value| Events::parse(value)) {
-            None => Identity::Resource,
-            Some(Ok(events)) => Identity::Hook(events),
-            Some(Err(_)) => Identity::Dropped,
-        };
-        Self { template, text, head, object, identity }
-    }
-
-    fn hook(&self) -> Option<Value> {
-        let Identity::Hook(_) = self.identity else { return None };
-        let annotation = |key| self.head.annotations.get(key).map(String::as_str);
-        // An empty policy is a list with one empty item: only without one Helm assumes before-hook-creation.
-        let policies = annotation(helm::HOOK_DELETE_POLICY).map(|policies| helm::items(policies).collect::<Vec<_>>());
-        // Helm runs a hook as often as an event is written.
-        let events = annotation(helm::HOOK).into_iter().flat_map(helm::items).filter_map(|item| Event::parse(&item));
-        Some(json!({
-            "name": self.head.name, "kind": self.head.kind, "path": self.template, "manifest": self.text,
-            "events": events.map(Event::as_str).collect::<Vec<_>>(),
-            "weight": annotation(helm::HOOK_WEIGHT).and_then(helm::weight).unwrap_or_default(),
-            "delete_policies": policies,
-        }))
-    }
-
-    fn left_by_install(&self, release: &str, namespace: &str) -> Vec<Value> {
-        let is_left = match self.identity {
-            Identity::Resource => true,
-            Identity::Hook(events) => {
-                let policies = self.head.annotations.get(helm::HOOK_DELETE_POLICY);
-                let runs = events.contains(Event::PreInstall) || events.contains(Event::PostInstall);
-                let is_deleted =
-                    |policies: &String| DeletePolicies::parse(policies).contains(DeletePolicy::HookSucceeded);
-                runs && !policies.is_some_and(is_deleted)
-            }
-            Identity::Dropped => false,
-        };
-        // A list is its items.
-        let objects = if self.head.kind.ends_with("List") {
-            let everything = manifest::Wanted::everything();
-            let items = manifest::documents(&self.text, &everything, &Limits::default());
-            items.filter_map(|item| item.object(&yaml::Limits::default())).collect()
-        } else {
-            vec![self.object.clone()]
-        };
-        let live = |object| live(object, release, namespace, self.identity == Identity::Resource);
-        objects.into_iter().filter(|_| is_left).filter_map(live).collect()
-    }
+        Identity::Dropped => false,
+    };
+    // A list is its items.
+    let objects = if document.head.kind.ends_with("List") {
+        let everything = manifest::Wanted::everything();
+        let items = manifest::documents(&document.text, &everything, &Limits::default());
+        items.filter_map(|item| item.object(&yaml::Limits::default())).collect()
+    } else {
+        vec![document.object.clone()]
+    };
+    let live = |object| live(object, release, namespace, document.identity == Identity::Resource);
+    objects.into_iter().filter(|_| is_left).filter_map(live).collect()
 }
 
 /// Anybody looks below the head.
@@ -230,65 +157,6 @@ fn live(mut object: Value, release: &str, namespace: &str, is_resource: bool) ->
         annotations.as_object_mut()?.extend(Map::from_iter(owner));
     }
     Some(object)
-}
-
-impl Revision<'_> {
-    /// The record as JSON, before it is packed.
-    #[must_use]
-    pub fn record(&self) -> Value {
-        let documents = &self.render.documents;
-        let mut hooks: Vec<_> = documents.iter().filter_map(Document::hook).collect();
-        // A hook without events: so the policy is told what Helm does not store.
-        if let Some(dropped) = self.dropped_hooks {
-            hooks.extend(dropped.iter().map(|(template, events)| json!({"path": template, "name": events})));
-            // And that was all.
-            hooks.push(json!({}));
-        }
-        let mut manifest = String::new();
-        for document in documents.iter().filter(|document| document.identity == Identity::Resource) {
-            manifest.extend(["---\n", SOURCE, &document.template, "\n", &document.text, "\n"]);
-        }
-        let template = |(name, source): (&String, &String)| json!({"name": name, "data": STANDARD.encode(source)});
-        json!({
-            "name": self.name, "namespace": self.namespace, "version": self.version,
-            "info": {"status": self.status}, "apply_method": self.apply_method,
-            "chart": {
-                "metadata": {"name": self.render.chart()},
-                "templates": self.templates.iter().map(template).collect::<Vec<_>>(),
-            },
-            "hooks": hooks, "manifest": manifest,
-        })
-    }
-
-    /// The Secret or `ConfigMap` in which Helm stores a record. Where Helm writes gzip, it also reads plain JSON.
-    #[must_use]
-    pub fn stored_as(&self, kind: &str) -> Value {
-        let once = STANDARD.encode(self.record().to_string());
-        if kind == "Secret" { self.secret_with(&STANDARD.encode(once)) } else { self.object(kind, &once) }
-    }
-
-    /// The Secret around something in the place of a packed record.
-    #[must_use]
-    pub fn secret_with(&self, data: &str) -> Value {
-        let mut secret = self.object("Secret", data);
-        if let Some(fields) = secret.as_object_mut() {
-            fields.insert("type".to_owned(), "helm.sh/release.v1".into());
-        }
-        secret
-    }
-
-    fn object(&self, kind: &str, data: &str) -> Value {
-        let version = self.version.to_string();
-        json!({
-            "apiVersion": "v1", "kind": kind,
-            "metadata": {
-                "name": format!("sh.helm.release.v1.{}.v{version}", self.name),
-                "namespace": self.namespace,
-                "labels": {"owner": "helm", "name": self.name, "version": version, "status": self.status},
-            },
-            "data": {"release": data},
-        })
-    }
 }
 
 #[cfg(test)]

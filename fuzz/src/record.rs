@@ -7,9 +7,10 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use flate2::write::GzEncoder;
 use flate2::{Compression, Crc};
-use helm::record::{Limits, Record, decode_config_map, decode_secret};
+use helm::record::{Limits, Record};
+use helm::storage::Storage;
 use serde_json::{Value, json};
-use stable_hooks_policy::cluster::{Cluster, Lookup, Query};
+use stable_hooks_policy::cluster::{Cluster, Lookup, Query, Unavailable};
 use stable_hooks_policy::wire::validate;
 
 use crate::answer::Answer;
@@ -79,8 +80,9 @@ pub fn record(input: &[u8]) {
 
 impl Expected {
     fn compare(&self, kind: &str) {
-        let decode = if kind == "Secret" { decode_secret } else { decode_config_map };
-        let Record { name, version, hooks, .. } = decode(&self.data, &Limits::default()).expect("nothing is broken");
+        let storage = Storage::of("", "v1", kind).expect("a record lies in one of two kinds");
+        let record = storage.decode(&self.data, &Limits::default()).expect("nothing is broken");
+        let Record { name, version, hooks, .. } = record;
         assert_eq!((name.as_str(), version, hooks.len()), (self.name.as_str(), self.version, self.hooks));
     }
 }
@@ -261,7 +263,7 @@ impl Cluster for Living<'_> {
         let name = query.name.bytes().fold(self.answers, u8::wrapping_add);
         match (query.name.starts_with("sh.helm.release.v1."), name % 4) {
             (_, 0) => Lookup::NotFound,
-            (false, 1) => Lookup::Unavailable("the host could not look them up"),
+            (false, 1) => Lookup::Unavailable(Unavailable::Failed),
             (true, _) => Lookup::Found(stored(&mut self.rest.borrow_mut(), Some(1)).object),
             (false, kind) => {
                 let hook = json!({"helm.sh/hook": "pre-install"});

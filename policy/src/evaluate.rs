@@ -2,6 +2,7 @@
 
 use crate::cluster::Cluster;
 use crate::judge::{objects, releases};
+use crate::note::{Note, NoteKind};
 use crate::request::{Change, Request};
 use crate::settings::Settings;
 use crate::subject::change::Context;
@@ -19,7 +20,8 @@ pub fn evaluate(request: &Request, settings: &Settings, cluster: &dyn Cluster) -
     let Some(context) = Context::new(request, settings) else {
         return Verdict::allow();
     };
-    let notes = context.object.malformed().into_iter().collect();
+    let malformed = context.object.malformed().map(|text| Note::new(NoteKind::NotRead, text));
+    let notes = malformed.into_iter().collect();
     if !context.is_selected && !context.was_selected {
         return Verdict { notes, ..Verdict::allow() };
     }

@@ -9,17 +9,6 @@ use crate::name::Name;
 use crate::rule::{Effect, RuleId};
 use crate::selector::Standing;
 
-/// The words with which a finding begins that is about something that its object needs; a picture of the release draws
-/// its line by them.
-pub fn needs(needed: &impl fmt::Display, field: &str) -> String {
-    format!("needs {needed} ({field})")
-}
-
-/// The same for what its object names, and may not need.
-pub fn names(named: &impl fmt::Display, field: &str) -> String {
-    format!("names {named} ({field})")
-}
-
 const ANNOTATIONS: &Pointer = Pointer::from_static("/metadata/annotations");
 
 /// A JSON pointer (RFC 6901) into the object.
@@ -64,12 +53,21 @@ pub(crate) struct Problem {
     pub(crate) message: String,
     pub(crate) help: String,
     pub(crate) edits: Vec<Edit>,
+    pub(crate) needs: Option<Needed>,
     pub(crate) warn_at_most: bool,
+}
+
+/// What the object of a finding needs, or only names, and where it names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Needed {
+    pub object: Name,
+    /// As a path from the object's top: `spec.template.spec.serviceAccountName`.
+    pub field: String,
 }
 
 impl Problem {
     pub(crate) fn new(path: FieldPath, message: String, help: String) -> Self {
-        Self { path, message, help, edits: Vec::new(), warn_at_most: false }
+        Self { path, message, help, edits: Vec::new(), needs: None, warn_at_most: false }
     }
 
     /// What mends it.
@@ -102,6 +100,12 @@ impl ReleaseProblem {
     pub(crate) fn warn_at_most(self) -> Self {
         Self { problem: self.problem.warn_at_most(), ..self }
     }
+
+    /// It is about something that the object names in that field.
+    pub(crate) fn about(mut self, object: &Name, field: &str) -> Self {
+        self.problem.needs = Some(Needed { object: object.clone(), field: field.to_owned() });
+        self
+    }
 }
 
 /// One finding.
@@ -114,6 +118,8 @@ pub struct Finding {
     pub path: FieldPath,
     pub message: String,
     pub help: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub needs: Option<Needed>,
     #[serde(skip)]
     pub(crate) edits: Vec<Edit>,
 }

@@ -32,6 +32,7 @@ mod guest;
 pub mod identity;
 mod judge;
 pub mod name;
+pub mod note;
 pub mod object;
 mod patch;
 mod pod_template;

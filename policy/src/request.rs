@@ -1,5 +1,6 @@
 //! An AdmissionRequest, read once and into what the rules need.
 
+use helm::storage::{self, Storage};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
@@ -55,21 +56,10 @@ pub struct StoredRelease {
     raw: Value,
 }
 
-/// Where Helm keeps its records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Storage {
-    Secret,
-    ConfigMap,
-}
-
 impl StoredRelease {
     /// The object, if it is a release record: everything else in Secrets and ConfigMaps is none of our business.
     fn new(storage: Storage, raw: Value) -> Option<Self> {
-        let is_record = match storage {
-            Storage::Secret => raw.get("type").and_then(Value::as_str) == Some("helm.sh/release.v1"),
-            Storage::ConfigMap => raw.pointer("/metadata/labels/owner").and_then(Value::as_str) == Some("helm"),
-        };
-        is_record.then_some(Self { storage, raw })
+        storage.marks(&raw).then_some(Self { storage, raw })
     }
 
     /// A record as it was read from the cluster.
@@ -87,24 +77,7 @@ impl StoredRelease {
 
     /// `data.release`, as the API server stores it.
     pub(crate) fn data(&self) -> Option<&str> {
-        self.raw.get("data")?.get("release")?.as_str()
-    }
-}
-
-impl Storage {
-    fn parse(group: &str, version: &str, kind: &str) -> Option<Self> {
-        match (group, version, kind) {
-            ("", "v1", "Secret") => Some(Self::Secret),
-            ("", "v1", "ConfigMap") => Some(Self::ConfigMap),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn kind(self) -> &'static str {
-        match self {
-            Self::Secret => "Secret",
-            Self::ConfigMap => "ConfigMap",
-        }
+        storage::data(&self.raw)
     }
 }
 
@@ -213,7 +186,7 @@ fn kind(request: &Map<String, Value>) -> Result<Option<Asked>, RequestError> {
     match (part("version")?, part("kind")?) {
         (Some(version), Some(name)) => {
             let object = || Kind::parse(group, version, name).map(Asked::Object);
-            Ok(object().or_else(|| Storage::parse(group, version, name).map(Asked::Storage)))
+            Ok(object().or_else(|| Storage::of(group, version, name).map(Asked::Storage)))
         }
         _ => Err(RequestError::NotARequest),
     }

@@ -1,6 +1,7 @@
 //! What is decided: allowed as it is, allowed with a patch, or denied with a reason.
 
 use crate::finding::Finding;
+use crate::note::Note;
 use crate::patch::{self, NonEmptyPatch};
 use crate::rule::{Effect, RuleId};
 
@@ -10,8 +11,8 @@ pub struct Verdict {
     pub decision: Decision,
     /// What was found and does not deny: warnings, and what the patch mends.
     pub findings: Vec<Finding>,
-    /// What could not be read, in words.
-    pub notes: Vec<String>,
+    /// What could not be judged.
+    pub notes: Vec<Note>,
     /// With what a release was compared, in words.
     pub baseline: Option<String>,
 }
@@ -56,7 +57,7 @@ impl Verdict {
 }
 
 /// Turns findings into the verdict.
-pub(crate) fn decide(mut findings: Vec<Finding>, notes: Vec<String>) -> Verdict {
+pub(crate) fn decide(mut findings: Vec<Finding>, notes: Vec<Note>) -> Verdict {
     let flip_let_pass =
         findings.iter().any(|finding| finding.rule == RuleId::IdentityFlip && finding.effect == Effect::Warn);
     if flip_let_pass {

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::cluster::{Cluster, Lookup, NO_VIEW, Query};
+use crate::cluster::{Cluster, Lookup, Query, Unavailable};
 use crate::evaluate::evaluate;
 use crate::finding::Finding;
 use crate::request::{Change, Request, RequestError};
@@ -24,6 +24,9 @@ use crate::verdict::{Decision, Verdict};
 
 /// The audit annotation that holds all findings as JSON.
 pub const FINDINGS_ANNOTATION: &str = "findings";
+
+/// The audit annotation that holds as JSON what could not be judged.
+pub const NOTES_ANNOTATION: &str = "notes";
 
 /// The audit annotation that says with what a release was compared.
 pub const BASELINE_ANNOTATION: &str = "baseline";
@@ -106,7 +109,7 @@ pub fn lookup_request(query: &Query<'_>) -> Vec<u8> {
 pub fn lookup_answer(answer: Result<Vec<u8>, String>) -> Lookup {
     match answer.map(|object| serde_json::from_slice(&object)) {
         Ok(Ok(object)) => lookup(Ok(object)),
-        Ok(Err(_)) => Lookup::Unavailable("the host's answer is not JSON"),
+        Ok(Err(_)) => Lookup::Unavailable(Unavailable::NotJson),
         Err(error) => lookup(Err(error)),
     }
 }
@@ -116,14 +119,15 @@ pub fn lookup(found: Result<Value, String>) -> Lookup {
     match found {
         Ok(object) => Lookup::Found(object),
         Err(error) if error.contains("Cannot find ") && error.contains(" named ") => Lookup::NotFound,
-        Err(error) if error.contains("has not been granted") => {
-            Lookup::Unavailable("the policy has not been granted access (contextAwareResources)")
-        }
-        Err(error) if error.to_lowercase().contains("forbidden") => {
-            Lookup::Unavailable("the policy server has no right to read that kind (RBAC)")
-        }
-        Err(error) if error.contains("not initialized") => Lookup::Unavailable(NO_VIEW),
-        Err(_) => Lookup::Unavailable("the host could not look them up"),
+        Err(error) => Lookup::Unavailable(if error.contains("has not been granted") {
+            Unavailable::NotGranted
+        } else if error.to_lowercase().contains("forbidden") {
+            Unavailable::Forbidden
+        } else if error.contains("not initialized") {
+            Unavailable::NoView
+        } else {
+            Unavailable::Failed
+        }),
     }
 }
 
@@ -151,10 +155,8 @@ fn response<T>(request: Request, verdict: Verdict, mutated: impl FnOnce(Request,
     let warned = verdict.findings.iter().filter(|finding| finding.effect == Effect::Warn);
     // A warning travels in an HTTP header, which has no lines.
     let one_line = |text: String| text.replace('\n', " ");
-    let mut warnings: Vec<String> = warned.map(Finding::to_string).chain(verdict.notes).map(one_line).collect();
-    // A release of which nothing is to be said stays without a warning.
-    let is_worth_a_line = !warnings.is_empty() || verdict.decision != Decision::Allow;
-    warnings.extend(verdict.baseline.filter(|_| is_worth_a_line).map(|baseline| compared_with(&baseline)));
+    let notes = verdict.notes.into_iter().map(|note| note.message);
+    let warnings: Vec<String> = warned.map(Finding::to_string).chain(notes).map(one_line).collect();
     let message = match &verdict.decision {
         Decision::Deny(denial) => Some(denial_text(&denial.findings().collect::<Vec<_>>())),
         Decision::Refuse(reason) => Some(reason.clone()),
@@ -186,17 +188,19 @@ fn denial_text(findings: &[&Finding]) -> String {
     lines(shown.chain(others))
 }
 
-/// The warning that says with what a release was compared.
-pub fn compared_with(baseline: &str) -> String {
-    format!("compared with {baseline}")
-}
-
 fn audit_annotations(verdict: &Verdict) -> Option<BTreeMap<&'static str, String>> {
     let findings: Vec<_> = verdict.all_findings().collect();
-    let json = (!findings.is_empty()).then(|| serde_json::to_string(&findings).unwrap_or_default());
-    let found = [(BASELINE_ANNOTATION, verdict.baseline.clone()), (FINDINGS_ANNOTATION, json)];
+    let found = [
+        (BASELINE_ANNOTATION, verdict.baseline.clone()),
+        (FINDINGS_ANNOTATION, list(&findings)),
+        (NOTES_ANNOTATION, list(&verdict.notes)),
+    ];
     let found: BTreeMap<_, _> = found.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
     (!found.is_empty()).then_some(found)
+}
+
+fn list(items: &[impl Serialize]) -> Option<String> {
+    (!items.is_empty()).then(|| serde_json::to_string(items).unwrap_or_default())
 }
 
 /// Helm prints a denial as it is, in whatever terminal there is: at most 98 columns, unless a word is longer.

@@ -10,6 +10,8 @@ use std::thread;
 
 use clap::Args;
 use helm::HOOK;
+use helm::storage::Storage;
+use helm::write::Revision;
 use serde_json::{Value, json};
 use stable_hooks_host::cluster::ClusterView;
 use stable_hooks_policy::RuleId;
@@ -24,7 +26,7 @@ use crate::helm::chart::Templates;
 use crate::judged::{Judged, Level, Place};
 use crate::kubectl;
 use crate::records::StoredRecord;
-use crate::render::{Render, Revision};
+use crate::render::Render;
 pub(super) use arguments::RenderArguments;
 use renders::Renders;
 use upgraded::Upgraded;
@@ -203,8 +205,7 @@ impl Chart<'_> {
 
     /// What covers installs only, of itself, the upgrade may cover.
     fn without_guesses(&self, judged: Judged) -> Judged {
-        let is_guess = |rule: &str| rule == RuleId::OneSidedHook.as_str();
-        judged.retaining(|finding| !(is_guess(&finding.rule) && self.renders.upgrade_has(&finding.object)))
+        judged.retaining(|finding| !(finding.is_of(RuleId::OneSidedHook) && self.renders.upgrade_has(&finding.object)))
     }
 
     /// What Helm has dropped, where nothing that was there is lost by it.
@@ -229,7 +230,7 @@ impl Chart<'_> {
         let Some(Upgraded { current, stored, next, .. }) = release else { return self.record(&revision) };
         // An upgrade writes its objects as the revision before it, unless it is told otherwise.
         let revision = Revision { version: *next, apply_method: &stored.apply_method, ..revision };
-        StoredRecord::of(&revision, current.kind(), &self.renders.namespace)
+        StoredRecord::of(&revision, current.storage(), &self.renders.namespace)
     }
 
     fn install(&self, render: &Render) -> StoredRecord {
@@ -240,7 +241,7 @@ impl Chart<'_> {
     }
 
     fn record(&self, revision: &Revision<'_>) -> StoredRecord {
-        StoredRecord::of(revision, "Secret", &self.renders.namespace)
+        StoredRecord::of(revision, Storage::Secret, &self.renders.namespace)
     }
 
     /// The second one, which is an upgrade.
@@ -250,7 +251,8 @@ impl Chart<'_> {
             namespace: &self.renders.namespace,
             version: 2,
             status: "pending-upgrade",
-            render,
+            chart: render.chart(),
+            documents: &render.documents,
             templates: &self.renders.hook_templates,
             apply_method: self.renders.apply_method,
             dropped_hooks: None,

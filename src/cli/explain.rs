@@ -68,8 +68,9 @@ fn find(name: &str) -> Result<RuleId, Failure> {
 }
 
 fn write_list(out: &mut impl Write, ids: &[RuleId]) -> io::Result<()> {
+    let width = ids.iter().map(|rule| rule.as_str().len()).max().unwrap_or_default();
     for rule in ids {
-        writeln!(out, "{rule:<24}{:<6}{}", rule.default_level().as_str(), rules::summary(*rule))?;
+        writeln!(out, "{:<width$}  {:<6}{}", rule.as_str(), rule.default_level().as_str(), rules::summary(*rule))?;
     }
     writeln!(out, "\nstable-hooks explain RULE shows a rule's page.")
 }

@@ -2,6 +2,7 @@
 
 mod next;
 
+use helm::storage::Storage;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::num::NonZero;
@@ -125,13 +126,13 @@ impl Arguments {
         let namespace = (!self.all_namespaces).then(|| namespace_in_use(self.namespace.as_deref()));
         let scope = namespace.as_deref().map_or(Scope::AllNamespaces, Scope::Namespace);
         let (mut found, mut failures) = (Vec::new(), 0);
-        for kind in ["Secret", "ConfigMap"] {
-            let listing = kubectl::table(kind, self.name.as_deref(), scope);
+        for storage in Storage::ALL {
+            let listing = kubectl::table(storage, self.name.as_deref(), scope);
             if let Some(reason) = &listing.failure {
                 complain(reason);
                 failures += 1;
             }
-            found.extend(installed(&String::from_utf8_lossy(&listing.printed), kind, namespace.as_deref()));
+            found.extend(installed(&String::from_utf8_lossy(&listing.printed), storage, namespace.as_deref()));
         }
         let place = namespace.as_ref().map_or("in any namespace".to_owned(), |namespace| format!("in `{namespace}`"));
         match (found.is_empty(), failures, &self.name) {
@@ -194,6 +195,6 @@ fn forecast(judge: &Judge, release: &Installed, upgrade: Upgrade) -> Forecast {
         let judged = judged.in_templates(|object, path| rendered.template(object, path));
         Ok(if judge.sees_cluster { judged } else { judged.where_no_cluster_was_given() })
     });
-    let Installed { namespace, name, kind: storage, next: revision, .. } = release.clone();
+    let Installed { namespace, name, storage, next: revision, .. } = release.clone();
     Forecast { namespace, name, storage, chart, revision, judged }
 }

@@ -111,6 +111,11 @@ fn is_name(file: &Path) -> bool {
     file.to_str().is_some_and(is_release_name) && !file.is_file()
 }
 
+/// A name that no release has by chance.
+fn is_called_as_a_file(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| ["json", "yaml", "yml"].iter().any(|known| extension == *known))
+}
+
 /// An RFC 1123 subdomain, as Helm wants it, with the length that leaves room for its suffixes.
 fn is_release_name(text: &str) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
@@ -140,10 +145,11 @@ impl Reading<'_> {
         if namespace.is_some() && !files.iter().any(|file| is_name(file)) {
             return Err(Failure("-n goes with a release's name, and only files are given".to_owned()));
         }
+        let is_given = namespace.is_some();
         let namespace = LazyCell::new(|| namespace_in_use(namespace));
         let mut given = Vec::new();
         for file in files {
-            given.extend(if is_name(file) {
+            given.extend(if is_name(file) && (is_given || !is_called_as_a_file(file)) {
                 self.live(&file.display().to_string(), &namespace, Otherwise::AFile)
             } else {
                 self.file(file)

@@ -38,8 +38,13 @@ fn write_command(out: &mut dyn Write, judged: &Judged, finding: &Finding) -> io:
             write!(out, "line={line},")?;
         }
     }
-    let colon = if finding.rule.is_empty() { "" } else { ": " };
-    writeln!(out, "title={}::{}", property(&format!("stable-hooks{colon}{}", finding.rule)), data(&finding.text()))
+    let colon = if finding.rule.is_none() { "" } else { ": " };
+    writeln!(
+        out,
+        "title={}::{}",
+        property(&format!("stable-hooks{colon}{}", finding.rule_text())),
+        data(&finding.text())
+    )
 }
 
 /// A message may have lines; everything else that ends a command is escaped.

@@ -81,11 +81,13 @@ pub(crate) fn write_finding(
     let style = Style::new().fg_color(Some(color.into()));
     let line = finding.template.as_ref().and_then(|place| place.line).map(|line| format!("line {line}"));
     let mut head = format!("{label}{style}{}{style:#}", finding.level.as_str());
-    if finding.rule.is_empty() {
+    if finding.rule.is_none() {
         // What could not be judged: the text says all there is.
         return fill(out, "  ", &format!("{head} {}", Visible(&finding.message.replace('\n', " "))));
     }
-    for part in [&finding.rule, &finding.path, &line.unwrap_or_default()].into_iter().filter(|part| !part.is_empty()) {
+    for part in
+        [finding.rule_text(), &finding.path, &line.unwrap_or_default()].into_iter().filter(|part| !part.is_empty())
+    {
         head.push(' ');
         head.push_str(&Visible(part).to_string());
     }

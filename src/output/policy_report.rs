@@ -128,6 +128,6 @@ impl<'a> Item<'a> {
             Level::Deny => Outcome::Fail,
             Level::Warn | Level::Fix => Outcome::Warn,
         };
-        Self { rule: &finding.rule, message: finding.text(), ..Self::new(outcome, &finding.object) }
+        Self { rule: finding.rule_text(), message: finding.text(), ..Self::new(outcome, &finding.object) }
     }
 }

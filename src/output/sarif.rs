@@ -72,9 +72,9 @@ fn result(judged: &Judged, finding: &Finding) -> Value {
             "logicalLocations": [{"fullyQualifiedName": finding.object.to_string(), "kind": "object"}],
         }],
     });
-    let index = RuleId::ALL.iter().position(|id| id.as_str() == finding.rule);
+    let index = RuleId::ALL.iter().position(|id| finding.is_of(*id));
     if let (Some(index), Some(fields)) = (index, result.as_object_mut()) {
-        fields.insert("ruleId".to_owned(), finding.rule.as_str().into());
+        fields.insert("ruleId".to_owned(), finding.rule_text().into());
         fields.insert("ruleIndex".to_owned(), index.into());
     }
     result

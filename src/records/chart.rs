@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use helm::record::{json_of_config_map, json_of_secret};
+use helm::storage;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -101,13 +101,10 @@ impl StoredRecord {
     ///
     /// When its data is no release.
     pub fn stored_release(&self, settings: &serde_json::Value) -> Result<StoredRelease, RecordError> {
-        let data = self.object.pointer("/data/release").and_then(serde_json::Value::as_str);
-        let data = data.ok_or(RecordError::NoData)?;
-        let limits = limits(settings);
-        let json =
-            if self.kind == "Secret" { json_of_secret(data, &limits) } else { json_of_config_map(data, &limits) };
+        let data = storage::data(&self.object).ok_or(RecordError::NoData)?;
+        let json = self.storage.unpack(data, &limits(settings))?;
         // The record itself was read already: only its chart can be wrong.
-        serde_json::from_slice(&json?).map_err(|_| RecordError::Chart)
+        serde_json::from_slice(&json).map_err(|_| RecordError::Chart)
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-/// With which every record's name begins.
-const PREFIX: &str = "sh.helm.release.v1.";
+use helm::history;
+use helm::operation::Operation;
+use helm::storage::{Storage, record_name, revision_of};
 
 /// A release that can be upgraded.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -11,8 +12,7 @@ pub struct Installed {
     /// Where its records are.
     pub namespace: String,
     pub name: String,
-    /// Of the objects that hold its records.
-    pub kind: &'static str,
+    pub storage: Storage,
     /// The last revision that was deployed, else the last one.
     pub revision: u64,
     /// That of the next upgrade.
@@ -23,13 +23,13 @@ impl Installed {
     /// The object that holds the record from which an upgrade starts.
     #[must_use]
     pub fn record(&self) -> String {
-        format!("{PREFIX}{}.v{}", self.name, self.revision)
+        record_name(&self.name, self.revision)
     }
 }
 
 /// What a table of `kubectl` lists: the namespace, if it is not given, then the object's name, at the end its status.
 #[must_use]
-pub fn installed(table: &str, kind: &'static str, namespace: Option<&str>) -> Vec<Installed> {
+pub fn installed(table: &str, storage: Storage, namespace: Option<&str>) -> Vec<Installed> {
     let mut histories = BTreeMap::<(String, String), Vec<(u64, &str)>>::new();
     for line in table.lines() {
         let mut columns = line.split_whitespace();
@@ -39,36 +39,38 @@ pub fn installed(table: &str, kind: &'static str, namespace: Option<&str>) -> Ve
         histories.entry((namespace.to_owned(), name.to_owned())).or_default().push((revision, status));
     }
     let releases = histories.into_iter().filter_map(|((namespace, name), history)| {
-        let (last, status) = history.iter().max()?;
-        let deployed = history.iter().filter(|(_, status)| *status == "deployed").max();
-        let revision = deployed.map_or(*last, |(revision, _)| *revision);
+        let (last, status) = *history.iter().max()?;
+        let start = history::start_among(
+            Operation::Upgrade,
+            history,
+            |(revision, _)| *revision,
+            |(_, status)| *status == "deployed",
+        );
+        let (revision, _) = start?;
+        // After the last number there is no next revision.
+        let next = last.checked_add(1)?;
         // What is left of an uninstalled release is its history: there is nothing to upgrade.
         let is_there = !status.starts_with("uninstall");
-        is_there.then_some(Installed { namespace, name, kind, revision, next: last + 1 })
+        is_there.then_some(Installed { namespace, name, storage, revision, next })
     });
     releases.collect()
 }
 
-/// The release and the revision that a record's name says.
-fn revision_of(record: &str) -> Option<(&str, u64)> {
-    let (name, revision) = record.strip_prefix(PREFIX)?.rsplit_once(".v")?;
-    // After the last number there is no next revision.
-    Some((name, revision.parse().ok().filter(|revision| *revision < u64::MAX)?))
-}
-
 #[cfg(test)]
 mod tests {
+    use helm::storage::Storage;
+
     use super::{Installed, installed};
 
     fn release(namespace: &str, name: &str, revision: u64, next: u64) -> Installed {
-        Installed { namespace: namespace.to_owned(), name: name.to_owned(), kind: "Secret", revision, next }
+        Installed { namespace: namespace.to_owned(), name: name.to_owned(), storage: Storage::Secret, revision, next }
     }
 
     #[test]
     fn after_the_last_number_there_is_no_next_revision() {
         let table =
             format!("shop sh.helm.release.v1.big.v{} deployed\nshop sh.helm.release.v1.a.v1 deployed\n", u64::MAX);
-        assert_eq!(installed(&table, "Secret", None), [release("shop", "a", 1, 2)]);
+        assert_eq!(installed(&table, Storage::Secret, None), [release("shop", "a", 1, 2)]);
     }
 
     #[test]
@@ -83,7 +85,7 @@ data   sh.helm.release.v1.gone.v1      helm.sh/release.v1   1     1d    supersed
 data   sh.helm.release.v1.gone.v2      helm.sh/release.v1   1     1d    uninstalled
 data   other                           helm.sh/release.v1   1     1d    deployed
 ";
-        let releases = installed(table, "Secret", None);
+        let releases = installed(table, Storage::Secret, None);
         assert_eq!(releases, [release("data", "a.v1", 2, 3), release("shop", "orders", 10, 12)]);
         assert_eq!(releases[1].record(), "sh.helm.release.v1.orders.v10");
     }
@@ -91,6 +93,6 @@ data   other                           helm.sh/release.v1   1     1d    deployed
     #[test]
     fn a_table_of_one_namespace_does_not_name_it() {
         let table = "sh.helm.release.v1.orders.v1   1     5s    deployed\n\n";
-        assert_eq!(installed(table, "Secret", Some("shop")), [release("shop", "orders", 1, 2)]);
+        assert_eq!(installed(table, Storage::Secret, Some("shop")), [release("shop", "orders", 1, 2)]);
     }
 }

@@ -2,13 +2,15 @@
 
 use std::cmp::Reverse;
 
+use helm::history;
 use helm::operation::Operation;
-use helm::record::{DecodeError, Limits, Record, decode_config_map, decode_secret};
+use helm::record::{DecodeError, Limits, Record};
+use helm::storage::{self, Storage};
+use helm::write::Revision;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 use crate::input::{Content, request_of};
-use crate::render::Revision;
 
 /// As far back as a baseline is looked for where the settings do not say; a version can be any number.
 const MOST_REVISIONS: u64 = 10_000;
@@ -21,7 +23,7 @@ const PENDING: [&str; 3] = ["pending-install", "pending-upgrade", "pending-rollb
 pub struct StoredRecord {
     pub(super) object: Value,
     /// Helm looks for all records of a release in one kind of object.
-    pub(super) kind: &'static str,
+    pub(super) storage: Storage,
     /// Where the record is stored; with Flux the release's objects live elsewhere.
     namespace: String,
     release: String,
@@ -67,17 +69,14 @@ pub fn record_object(content: Content) -> Option<Value> {
             object
         }
     };
-    kind_of(&object).map(|_| object)
+    storage_of(&object).map(|_| object)
 }
 
 /// As the policy tells records from other Secrets and `ConfigMaps`.
-fn kind_of(object: &Value) -> Option<&'static str> {
-    let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
-    match (text("/apiVersion")?, text("/kind")?) {
-        ("v1", "Secret") => (text("/type") == Some("helm.sh/release.v1")).then_some("Secret"),
-        ("v1", "ConfigMap") => (text("/metadata/labels/owner") == Some("helm")).then_some("ConfigMap"),
-        _ => None,
-    }
+fn storage_of(object: &Value) -> Option<Storage> {
+    let text = |field| object.get(field).and_then(Value::as_str);
+    let storage = Storage::of("", text("apiVersion")?, text("kind")?)?;
+    storage.marks(object).then_some(storage)
 }
 
 impl StoredRecord {
@@ -87,10 +86,9 @@ impl StoredRecord {
     ///
     /// When its data is no release.
     pub fn read(object: Value, settings: &Value) -> Result<Self, RecordError> {
-        let kind = kind_of(&object).ok_or(RecordError::NoData)?;
+        let storage = storage_of(&object).ok_or(RecordError::NoData)?;
         let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
-        let data = text("/data/release").ok_or(RecordError::NoData)?;
-        let record = decode(kind, data, settings)?;
+        let record = decode(storage, &object, settings)?;
         if record.name.is_empty() || record.version == 0 {
             return Err(RecordError::Nameless);
         }
@@ -108,14 +106,14 @@ impl StoredRecord {
         let pending = pending.to_owned();
         let was_deployed = status == "deployed" || (status == "superseded" && is_good);
         let (release, version) = (record.name, record.version);
-        Ok(Self { object, kind, namespace, release, version, status, pending, was_deployed, rollback_to })
+        Ok(Self { object, storage, namespace, release, version, status, pending, was_deployed, rollback_to })
     }
 
     /// The record that Helm would begin to write of a chart's render, in that namespace.
     #[must_use]
-    pub fn of(revision: &Revision<'_>, kind: &'static str, stored_in: &str) -> Self {
+    pub fn of(revision: &Revision<'_>, storage: Storage, stored_in: &str) -> Self {
         Self {
-            kind,
+            storage,
             namespace: stored_in.to_owned(),
             release: revision.name.to_owned(),
             version: revision.version,
@@ -123,14 +121,13 @@ impl StoredRecord {
             pending: revision.status.to_owned(),
             was_deployed: false,
             rollback_to: None,
-            object: revision.stored_as(kind),
+            object: revision.stored_as(storage),
         }
     }
 
-    /// Of the object that holds it.
     #[must_use]
-    pub fn kind(&self) -> &'static str {
-        self.kind
+    pub fn storage(&self) -> Storage {
+        self.storage
     }
 
     #[must_use]
@@ -152,14 +149,13 @@ impl StoredRecord {
     /// What it holds.
     #[must_use]
     pub fn decoded(&self, settings: &Value) -> Option<Record> {
-        let data = self.object.pointer("/data/release").and_then(Value::as_str)?;
-        decode(self.kind, data, settings).ok()
+        decode(self.storage, &self.object, settings).ok()
     }
 
     /// Orders a history: release by release, the oldest revision first.
     #[must_use]
     pub fn order(&self) -> impl Ord + use<> {
-        (self.namespace.clone(), self.release.clone(), Reverse(self.kind), self.version)
+        (self.namespace.clone(), self.release.clone(), Reverse(self.storage), self.version)
     }
 
     /// The request with which Helm created it.
@@ -174,41 +170,37 @@ impl StoredRecord {
     #[must_use]
     pub fn baseline<'a>(&self, records: impl IntoIterator<Item = &'a Self>) -> Option<&'a Self> {
         let is_earlier = |other: &&Self| {
-            let same = (other.kind, &other.namespace, &other.release) == (self.kind, &self.namespace, &self.release);
+            let same =
+                (other.storage, &other.namespace, &other.release) == (self.storage, &self.namespace, &self.release);
             same && other.version < self.version
         };
         let earlier = records.into_iter().filter(is_earlier);
-        match self.operation()? {
-            Operation::Install => None,
-            Operation::Upgrade => Self::start_of_upgrade(earlier),
-            Operation::Rollback => earlier.max_by_key(|other| (other.version, other.was_deployed)),
-        }
-    }
-
-    /// The revision that an upgrade started from, among all that there were of the release: the one that was deployed
-    /// then, else the last one.
-    fn start_of_upgrade<'a>(records: impl IntoIterator<Item = &'a Self>) -> Option<&'a Self> {
-        let mut records: Vec<_> = records.into_iter().collect();
-        records.sort_by_key(|record| (record.version, record.was_deployed));
-        let deployed = records.iter().rfind(|record| record.was_deployed);
-        // A rollback that fails leaves the revision before it superseded.
-        let is_lost = |deployed: &Self| {
-            records.iter().any(|record| record.version == deployed.version + 1 && record.is_failed_rollback())
+        let mut earlier: Vec<_> = earlier.collect();
+        earlier.sort_by_key(|other| other.was_deployed);
+        let deployed = earlier.iter().filter(|other| other.was_deployed).map(|other| other.version).max();
+        // A rollback that fails leaves the revision before it superseded: nothing is deployed then.
+        let is_lost = |deployed| {
+            earlier
+                .iter()
+                .any(|other| Some(other.version) == u64::checked_add(deployed, 1) && other.is_failed_rollback())
         };
-        deployed.filter(|deployed| !is_lost(deployed)).or(records.last()).copied()
+        let deployed = deployed.filter(|deployed| !is_lost(*deployed));
+        let is_deployed = |other: &&Self| other.was_deployed && Some(other.version) == deployed;
+        history::start_among(self.operation()?, earlier, |other| other.version, is_deployed)
     }
 
-    /// The revision that the next upgrade starts from, as Helm finds it: the last one that is deployed now, else the last.
+    /// The revision that the next upgrade starts from.
     #[must_use]
     pub fn current<'a>(records: impl IntoIterator<Item = &'a Self>) -> Option<&'a Self> {
-        records.into_iter().max_by_key(|record| (record.status == "deployed", record.version))
+        let is_deployed = |record: &&Self| record.status == "deployed";
+        history::start_among(Operation::Upgrade, records, |record| record.version, is_deployed)
     }
 
     /// Takes it for an upgrade where it only says that it is a rollback: it does not hold what that revision holds.
     pub fn compare_with_target(&mut self, records: &[Self], settings: &Value) {
         let Some(version) = self.rollback_to.filter(|_| self.pending == "pending-rollback") else { return };
         let is_target = |other: &&Self| {
-            let of = |record: &Self| (record.kind, record.namespace.clone(), record.release.clone());
+            let of = |record: &Self| (record.storage, record.namespace.clone(), record.release.clone());
             of(other) == of(self) && other.version == version
         };
         let Some(target) = records.iter().find(is_target).and_then(|target| target.decoded(settings)) else { return };
@@ -221,7 +213,7 @@ impl StoredRecord {
     #[must_use]
     pub fn as_baseline(&self) -> Value {
         let status = if self.was_deployed { "deployed" } else { &self.status };
-        self.stored_as(status, Some(format!("sh.helm.release.v1.{}.v{}", self.release, self.version)))
+        self.stored_as(status, Some(storage::record_name(&self.release, self.version)))
     }
 
     fn is_failed_rollback(&self) -> bool {
@@ -265,10 +257,9 @@ pub(crate) fn settings_for(record: &StoredRecord, baseline: Option<&StoredRecord
     settings
 }
 
-/// Reads `data.release` of that kind of object.
-fn decode(kind: &str, data: &str, settings: &Value) -> Result<Record, DecodeError> {
-    let limits = limits(settings);
-    if kind == "Secret" { decode_secret(data, &limits) } else { decode_config_map(data, &limits) }
+fn decode(storage: Storage, object: &Value, settings: &Value) -> Result<Record, RecordError> {
+    let data = storage::data(object).ok_or(RecordError::NoData)?;
+    Ok(storage.decode(data, &limits(settings))?)
 }
 
 pub(super) fn limits(settings: &Value) -> Limits {

@@ -3,6 +3,7 @@
 mod align;
 pub(super) mod tracks;
 
+use stable_hooks_policy::RuleId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -267,7 +268,7 @@ impl<'a> Places<'a> {
 fn crossings<'a>(timeline: &Timeline, [before, after]: &[Places<'a>; 2]) -> Vec<Crossing<'a>> {
     let flips = |object: &ObjectRef| {
         let mut about = timeline.findings.iter().filter(|finding| finding.object == *object);
-        about.any(|finding| finding.rule == "release-identity-flip")
+        about.any(|finding| finding.is_of(RuleId::ReleaseIdentityFlip))
     };
     let mut crossings: Vec<_> = before
         .0

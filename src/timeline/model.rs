@@ -5,7 +5,7 @@ use std::fmt;
 
 use helm::operation::Operation;
 use serde::Serialize;
-use stable_hooks_policy::finding::{names, needs};
+use stable_hooks_policy::RuleId;
 use stable_hooks_policy::shown::Shown;
 
 use crate::judged::{Finding, Level, ObjectRef};
@@ -115,7 +115,7 @@ impl Timeline {
         let mut marked = |(mut side, found): (Side, Vec<Finding>)| {
             let mut bites = Bites::new();
             for finding in &found {
-                if finding.rule.is_empty() {
+                if finding.rule.is_none() {
                     if !notes.contains(&finding.message) {
                         notes.push(finding.message.clone());
                     }
@@ -176,10 +176,11 @@ impl Side {
     /// Puts each finding where it bites.
     fn mark(&mut self, bites: &Bites<'_>) {
         for need in &mut self.needs {
-            let starts = [needs(&need.object, &need.field), names(&need.object, &need.field)];
-            let is_meant = |finding: &Finding| starts.iter().any(|start| finding.message.starts_with(start));
-            let of_hook = bites.get(&need.hook).into_iter().flatten();
-            need.late |= of_hook.into_iter().any(|(_, finding)| is_meant(finding));
+            let mut of_hook = bites.get(&need.hook).into_iter().flatten();
+            need.late |= of_hook.any(|(_, finding)| {
+                let needs = finding.needs.as_ref();
+                needs.is_some_and(|needs| needs.object == need.object && needs.field == need.field)
+            });
         }
         let is_deleted_after = |stage| matches!(stage, Stage::PreHooksDeleted | Stage::PostHooksDeleted);
         let deleted = self.entries().filter(|(stage, _)| is_deleted_after(*stage));
@@ -188,11 +189,11 @@ impl Side {
             let stage = phase.stage;
             for entry in phase.lanes.iter_mut().flat_map(|lane| &mut lane.entries) {
                 for (number, finding) in bites.get(&entry.object).into_iter().flatten() {
-                    let takes_logs = finding.rule == "hook-log-retention" && deleted.contains(&entry.object);
+                    let takes_logs = finding.is_of(RuleId::HookLogRetention) && deleted.contains(&entry.object);
                     let bites_here = match stage {
                         Stage::PreHooksDeleted | Stage::PostHooksDeleted => takes_logs,
                         // Only a flip deletes what should stay.
-                        Stage::Pruned => finding.rule == "release-identity-flip",
+                        Stage::Pruned => finding.is_of(RuleId::ReleaseIdentityFlip),
                         Stage::PreHooks | Stage::Resources | Stage::PostHooks => !takes_logs,
                     };
                     if bites_here {

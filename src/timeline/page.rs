@@ -126,7 +126,7 @@ impl PageFinding {
         Self {
             class,
             level: if class == "deny" { "denied" } else { "warning" },
-            rule: finding.rule.clone(),
+            rule: finding.rule_text().to_owned(),
             object: finding.object.to_string(),
             message: lines(&finding.message),
             help: lines(&finding.help),

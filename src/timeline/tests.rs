@@ -6,7 +6,7 @@ use helm::record::{Record, RecordHook};
 use super::Contents;
 use super::layout::{Cell, Layout, Row, fold_text};
 use super::model::{Deleted, Entry, LaneOf, Need, Side, Timeline};
-use crate::judged::{Finding, Level, ObjectRef};
+use crate::judged::{Finding, Level, Needed, ObjectRef};
 
 fn document(kind: &str, name: &str, more: &str) -> String {
     format!("---\n# Source: shop/templates/all.yaml\nkind: {kind}\nmetadata: {{name: {name}{more}}}\n")
@@ -54,12 +54,14 @@ fn object(kind: &str, name: &str) -> ObjectRef {
 fn finding(rule: &str, object: ObjectRef, message: &str) -> Finding {
     let (path, help) = (String::new(), String::new());
     Finding {
-        rule: rule.to_owned(),
+        rule: Some(rule.to_owned()).filter(|rule| !rule.is_empty()),
+        note: None,
         level: Level::Deny,
         object,
         path,
         message: message.to_owned(),
         help,
+        needs: None,
         template: None,
     }
 }
@@ -213,14 +215,15 @@ fn what_a_hook_needs_is_late_where_a_finding_says_so() {
     let hooks = vec![needing("migrate", "pre-install", "db"), needing("seed", "pre-install", "db-2")];
     let contents = install(&record(1, &manifest, hooks));
     let field = "spec.template.spec.containers[0].envFrom[0].secretRef";
-    for verb in ["needs", "names"] {
-        let message = format!("{verb} Secret shop/db-2 ({field}), which comes later");
-        let found = vec![finding("hook-missing-dependency", object("Job", "seed"), &message)];
-        let after = (Side::new(&contents, None), found);
+    let about = |field: &str| {
+        let needs = Some(Needed { object: object("Secret", "db-2"), field: field.to_owned() });
+        let finding = Finding { needs, ..finding("hook-missing-dependency", object("Job", "seed"), "comes later") };
+        let after = (Side::new(&contents, None), vec![finding]);
         let timeline = Timeline::new("orders".to_owned(), "shop".to_owned(), None, after);
-        let needs: Vec<_> = timeline.after.needs.iter().map(|need| (need.object.name.as_str(), need.late)).collect();
-        assert_eq!(needs, [("db", false), ("db-2", true)], "{verb}");
-    }
+        timeline.after.needs.iter().map(|need| (need.object.name.clone(), need.late)).collect::<Vec<_>>()
+    };
+    assert_eq!(about(field), [("db".to_owned(), false), ("db-2".to_owned(), true)]);
+    assert!(about("spec.another").iter().all(|(_, late)| !late));
 }
 
 #[test]

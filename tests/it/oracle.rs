@@ -9,6 +9,7 @@ use std::thread;
 
 use helm::DeletePolicy;
 use helm::order::install_rank;
+use helm::write::{Identity, Revision};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::ValueTree;
@@ -16,7 +17,7 @@ use proptest::test_runner::TestRunner;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use stable_hooks::fix::{Options, fix};
-use stable_hooks::render::{Identity, Render, Revision};
+use stable_hooks::render::Render;
 use stable_hooks_policy::Settings;
 
 use crate::engines::{files, root};
@@ -127,7 +128,8 @@ fn ours(text: &str, version: Version) -> Read {
         namespace: "",
         version: 1,
         status: "",
-        render: &render,
+        chart: render.chart(),
+        documents: &render.documents,
         templates: &templates,
         apply_method: "",
         dropped_hooks: None,

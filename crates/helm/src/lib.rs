@@ -1,16 +1,19 @@
 //! What Helm is: its hook annotations, the order of hooks, manifests as it splits them, YAML as it reads it, and the
-//! release records that it stores. Nothing here knows a rule.
+//! release records that it stores, reads and starts from. Nothing here knows a rule.
 
 #![deny(clippy::disallowed_methods)]
 
 mod annotation;
+pub mod history;
 mod hook;
 pub mod manifest;
 pub mod operation;
 pub mod order;
 pub mod record;
+pub mod storage;
 #[cfg(test)]
 mod testing;
+pub mod write;
 pub mod yaml;
 
 pub use annotation::{

@@ -129,20 +129,43 @@ fn finders<'w>(words: impl IntoIterator<Item = &'w str>) -> Vec<Finder<'static>>
 
 /// Reads the heads of a manifest's documents, one at a time.
 pub fn documents<'a, 'w>(manifest: &'a str, wanted: &'w Wanted, limits: &Limits) -> Documents<'a, 'w> {
-    let manifest = manifest.trim_start();
+    let (texts, items) = (texts(manifest.trim_start()), Vec::new().into_iter());
+    let (left, yaml) = (limits.documents, limits.yaml);
+    Documents { texts, wanted, items, left, yaml, unreadable: 0, cut_off: false }
+}
+
+/// The texts between the separators. Helm separates where a line starts with three dashes: it minds neither what follows
+/// there nor a block scalar around it.
+pub fn texts(manifest: &str) -> Texts<'_> {
     // A separator at the start ends nothing.
     let rest = manifest.strip_prefix(SEPARATOR).unwrap_or(manifest);
-    let (separator, items) = (Finder::new("\n---"), Vec::new().into_iter());
-    let (left, yaml) = (limits.documents, limits.yaml);
-    Documents { rest: Some(rest), separator, wanted, items, left, yaml, unreadable: 0, cut_off: false }
+    Texts { rest: Some(rest), separator: Finder::new("\n---") }
+}
+
+/// The iterator of [`texts`].
+#[derive(Debug)]
+pub struct Texts<'a> {
+    /// Behind the last separator.
+    rest: Option<&'a str>,
+    separator: Finder<'static>,
+}
+
+impl<'a> Iterator for Texts<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = self.rest.take()?;
+        let found = self.separator.find(rest.as_bytes()).and_then(|at| rest.split_at_checked(at));
+        let (text, after) = found.unwrap_or((rest, ""));
+        self.rest = after.strip_prefix("\n---");
+        Some(text)
+    }
 }
 
 /// The iterator of [`documents`].
 #[derive(Debug)]
 pub struct Documents<'a, 'w> {
-    /// Behind the last separator.
-    rest: Option<&'a str>,
-    separator: Finder<'static>,
+    texts: Texts<'a>,
     wanted: &'w Wanted,
     /// Of the list that was read last.
     items: vec::IntoIter<Document<'a>>,
@@ -162,15 +185,6 @@ impl<'a> Documents<'a, '_> {
     /// The limit left something unread.
     pub fn is_cut_off(&self) -> bool {
         self.cut_off
-    }
-
-    /// Up to the next line that starts with a separator: Helm minds neither what follows there nor a block scalar.
-    fn next_text(&mut self) -> Option<&'a str> {
-        let rest = self.rest.take()?;
-        let found = self.separator.find(rest.as_bytes()).and_then(|at| rest.split_at_checked(at));
-        let (text, after) = found.unwrap_or((rest, ""));
-        self.rest = after.strip_prefix("\n---");
-        Some(text.trim_start_matches([' ', '\t']))
     }
 
     fn read(&mut self, text: &'a str) -> Option<Document<'a>> {
@@ -219,13 +233,13 @@ impl<'a> Iterator for Documents<'a, '_> {
             if let Some(item) = self.items.next() {
                 return Some(item);
             }
-            let text = self.next_text()?;
+            let text = self.texts.next()?.trim_start_matches([' ', '\t']);
             if text.lines().all(is_blank) {
                 continue;
             }
             let Some(left) = self.left.checked_sub(1) else {
                 self.cut_off = true;
-                self.rest = None;
+                self.texts.rest = None;
                 return None;
             };
             self.left = left;

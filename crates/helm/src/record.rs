@@ -2,7 +2,7 @@
 //!
 //! Chart files, values and notes are skipped while parsing, so the most that is held is the JSON and its manifests.
 
-mod base64;
+pub(crate) mod base64;
 mod chart;
 mod json;
 mod lenient;
@@ -58,27 +58,10 @@ pub enum DecodeError {
     NotARelease,
 }
 
-/// Reads `data.release` of a Secret, as the API writes it.
-pub fn decode_secret(data: &str, limits: &Limits) -> Result<Record, DecodeError> {
-    read(&json_of_secret(data, limits)?)
-}
-
-/// Reads `data.release` of a `ConfigMap`.
-pub fn decode_config_map(data: &str, limits: &Limits) -> Result<Record, DecodeError> {
-    read(&json_of_config_map(data, limits)?)
-}
-
-/// The JSON in `data.release` of a Secret: all that Helm wrote, the chart and its values too.
-pub fn json_of_secret(data: &str, limits: &Limits) -> Result<Vec<u8>, DecodeError> {
-    let stored = base64::decode(data.as_bytes()).ok_or(DecodeError::Base64)?;
-    let packed = base64::decode(&stored).ok_or(DecodeError::InnerBase64)?;
-    drop(stored);
-    unpack(packed, limits.inflated_bytes)
-}
-
-/// The same of a `ConfigMap`.
-pub fn json_of_config_map(data: &str, limits: &Limits) -> Result<Vec<u8>, DecodeError> {
-    let packed = base64::decode(data.as_bytes()).ok_or(DecodeError::Base64)?;
+/// The JSON in a text of base64; with `twice`, in base64 of base64, as a Secret's data has it.
+pub(crate) fn json_of(data: &str, twice: bool, limits: &Limits) -> Result<Vec<u8>, DecodeError> {
+    let once = base64::decode(data.as_bytes()).ok_or(DecodeError::Base64)?;
+    let packed = if twice { base64::decode(&once).ok_or(DecodeError::InnerBase64)? } else { once };
     unpack(packed, limits.inflated_bytes)
 }
 
@@ -90,7 +73,8 @@ fn unpack(packed: Vec<u8>, limit: usize) -> Result<Vec<u8>, DecodeError> {
     Ok(json)
 }
 
-fn read(json: &[u8]) -> Result<Record, DecodeError> {
+/// Reads what [`json_of`] found.
+pub(crate) fn read(json: &[u8]) -> Result<Record, DecodeError> {
     // serde would read a list as the fields in their order.
     if json.trim_ascii_start().starts_with(b"[") {
         return Err(DecodeError::NotARelease);
@@ -127,7 +111,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::base64::BASE64;
-    use super::{ApplyMethod, DecodeError, Limits, Record, decode_config_map, decode_secret};
+    use super::{ApplyMethod, DecodeError, Limits, Record};
+    use crate::storage::Storage;
     use crate::testing::test;
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -137,7 +122,7 @@ mod tests {
     }
 
     fn decode(packed: &[u8]) -> Result<Record, DecodeError> {
-        decode_config_map(&BASE64.encode(packed), &Limits::default())
+        Storage::ConfigMap.decode(&BASE64.encode(packed), &Limits::default())
     }
 
     fn record(json: Value) -> Record {
@@ -160,7 +145,7 @@ mod tests {
         let packed = gzip(json.to_string().as_bytes());
         let found = decode(&packed).unwrap();
         let secret = BASE64.encode(BASE64.encode(&packed));
-        assert_eq!(decode_secret(&secret, &Limits::default()), Ok(found.clone()));
+        assert_eq!(Storage::Secret.decode(&secret, &Limits::default()), Ok(found.clone()));
         assert_eq!((found.name.as_str(), found.namespace.as_str(), found.version), ("orders", "shop", 2));
         assert_eq!((found.status.as_str(), found.description.as_str()), ("pending-upgrade", "Preparing upgrade"));
         assert_eq!((found.manifest.as_str(), found.apply_method), ("---\n# Source: a\n", ApplyMethod::ServerSide));
@@ -190,9 +175,9 @@ mod tests {
         assert_eq!(decode(json).unwrap().name, "a");
         let text = BASE64.encode(gzip(json));
         let (start, end) = text.split_at(10);
-        assert_eq!(decode_config_map(&format!("{start}\r\n{end}\n"), &Limits::default()).unwrap().name, "a");
+        assert_eq!(Storage::ConfigMap.decode(&format!("{start}\r\n{end}\n"), &Limits::default()).unwrap().name, "a");
         // Go is not strict about the last character's spare bits: this is `{}`.
-        assert_eq!(decode_config_map("e31=", &Limits::default()), Ok(Record::default()));
+        assert_eq!(Storage::ConfigMap.decode("e31=", &Limits::default()), Ok(Record::default()));
     }
 
     #[test]
@@ -210,7 +195,7 @@ mod tests {
     #[test]
     fn every_stage_can_be_wrong() {
         let whole = gzip(br#"{"name":"a"}"#);
-        let secret = |data: &str| decode_secret(data, &Limits::default()).unwrap_err();
+        let secret = |data: &str| Storage::Secret.decode(data, &Limits::default()).unwrap_err();
         assert_eq!(secret("?"), DecodeError::Base64);
         assert_eq!(secret("e30"), DecodeError::Base64);
         assert_eq!(secret(&BASE64.encode(&whole)), DecodeError::InnerBase64);
@@ -241,8 +226,8 @@ mod tests {
         let fits = format!("{{}}{}", " ".repeat(998));
         let large = format!("{fits} ");
         for (json, expected) in [(fits, Ok(Record::default())), (large, Err(DecodeError::TooLarge { limit: 1000 }))] {
-            assert_eq!(decode_config_map(&BASE64.encode(gzip(json.as_bytes())), &limits), expected);
-            assert_eq!(decode_config_map(&BASE64.encode(json), &limits), expected);
+            assert_eq!(Storage::ConfigMap.decode(&BASE64.encode(gzip(json.as_bytes())), &limits), expected);
+            assert_eq!(Storage::ConfigMap.decode(&BASE64.encode(json), &limits), expected);
         }
         // A size that lies reserves nothing.
         let mut packed = gzip(b"{}");

@@ -124,9 +124,13 @@ fn failure_without_a_flip(pair: &Pair, reality: &Reality) -> Option<Failure> {
 /// Whether what a rule denied did happen; `None` where it cannot be known.
 fn came_true(pair: &Pair, reality: &Reality, object: (Kind, &'static str), rule: &str, flip: Flip) -> Option<bool> {
     let has_failed = reality.failure().is_some();
+    let (_, after) = reality.sides(pair, object);
+    let has_stayed = after == Some(Side::Hook) && reality.fate(object) == Fate::Kept;
     match rule {
         FLIP | DROPPED => match flip {
             Flip::Harmful | Flip::Recreated => Some(true),
+            // The migration did not run: its Job lay in its own way.
+            Flip::Harmless if object.0 == Kind::Job && has_stayed => Some(true),
             Flip::Unclear => None,
             // What it did not come to is not known.
             Flip::None | Flip::Harmless if has_failed => None,
@@ -138,11 +142,7 @@ fn came_true(pair: &Pair, reality: &Reality, object: (Kind, &'static str), rule:
                 .filter(|fails| *fails || reality.runs.iter().all(|run| run.success))
         }
         // It fails, or with Helm 4 the old object stays as it is and does not run again.
-        "hook-never-deleted" => {
-            let (_, after) = reality.sides(pair, object);
-            let has_stayed = after == Some(Side::Hook) && reality.fate(object) == Fate::Kept;
-            Some(has_failed || has_stayed)
-        }
+        "hook-never-deleted" => Some(has_failed || has_stayed),
         "job-template-change" => Some(has_failed),
         _ => None,
     }

@@ -77,5 +77,14 @@ fn was_lost_before(trial: &Trial, disagreement: &Disagreement) -> bool {
 /// Another object really is lost so.
 fn flips_too(trial: &Trial, disagreement: &Disagreement) -> bool {
     let others = trial.pair.objects().filter(|object| *object != disagreement.object);
-    others.into_iter().any(|object| trial.reality.flip(&trial.pair, object) == Flip::Harmful)
+    let is_lost = |object| {
+        let is_gone = trial.reality.sides(&trial.pair, object) == (Side::Resource, Some(Side::Absent));
+        match trial.reality.flip(&trial.pair, object) {
+            Flip::Harmful => true,
+            // Dropped, and its TTL had removed it before.
+            Flip::Unclear => is_gone,
+            Flip::None | Flip::Harmless | Flip::Recreated => false,
+        }
+    };
+    others.into_iter().any(is_lost)
 }

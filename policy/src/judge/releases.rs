@@ -1,8 +1,9 @@
 //! Judges a release at the one moment when nothing of it has been touched: when Helm writes its record.
 
-use crate::cluster::{Cluster, Lookup, Query};
+use crate::cluster::{Cluster, Lookup, Query, Unavailable};
 use crate::finding::{Finding, Problem, ReleaseProblem};
-use crate::request::{Storage, StoredRelease};
+use crate::note::{Note, NoteKind};
+use crate::request::StoredRelease;
 use crate::rule::{Level, Mending, RuleId};
 use crate::rules;
 use crate::rules::declare::{Check, Reach};
@@ -13,60 +14,22 @@ use crate::subject::release::{ACCEPT_LABEL, Release, Stored};
 use crate::verdict::{Decision, Verdict, decide};
 use helm::operation::Operation;
 use helm::record::{self, DecodeError, Record};
+use helm::{history, storage};
 
 /// The verdict on a record that is being created; one of an operation that is over is allowed unread.
 pub(crate) fn judge(stored: &StoredRelease, settings: &Settings, cluster: &dyn Cluster) -> Verdict {
-    let Some(operation) = stored.label("status").and_then(Operation::of_status) else {
-        return Verdict::allow();
-    };
-    match decode(stored, settings) {
-        Ok(record) => judge_record(&record, operation, stored, settings, cluster),
-        Err(error) => {
-            let reason = format!("the release record cannot be read, so the release was not judged: {error}");
-            unjudged(reason, strictness(settings.releases.undecodable, operation, settings))
-        }
+    match stored.label("status").and_then(Operation::of_status) {
+        Some(operation) => Preflight { stored, operation, settings, cluster }.judge(),
+        None => Verdict::allow(),
     }
 }
 
-fn judge_record(
-    record: &Record,
+/// A record that is being created, and what it is judged with.
+struct Preflight<'a> {
+    stored: &'a StoredRelease,
     operation: Operation,
-    stored: &StoredRelease,
-    settings: &Settings,
-    cluster: &dyn Cluster,
-) -> Verdict {
-    let namespace = stored.namespace().unwrap_or(&record.namespace);
-    let (baseline, mut notes, failure) = match (settings.releases.baseline, operation) {
-        (BaselineSource::Live, _) | (_, Operation::Install) => (None, Vec::new(), None),
-        (BaselineSource::Record, _) => {
-            match find_baseline(record, operation, stored.storage, namespace, settings, cluster) {
-                Ok(Some(baseline)) => (Some(baseline), Vec::new(), None),
-                Ok(None) => (None, vec!["no earlier record of the release was found to compare with".to_owned()], None),
-                Err(reason) => {
-                    let kind = stored.storage.kind();
-                    let failure = format!("no earlier record (a {kind}) could be compared with: {reason}");
-                    (None, Vec::new(), Some(failure))
-                }
-            }
-        }
-    };
-    let compared_with = match &baseline {
-        Some(Baseline { revision, status, .. }) => {
-            format!("revision {revision} ({}) and the live objects", Shown(status))
-        }
-        None => "the live objects".to_owned(),
-    };
-    let baseline = baseline.map(|baseline| baseline.record);
-    let accepted_revision = stored.label(ACCEPT_LABEL);
-    let stored = Stored { record, namespace, operation, accepted_revision };
-    let (release, failures) = Release::prepare(&stored, baseline.as_ref(), settings, cluster);
-    let failures: Vec<_> = failure.into_iter().chain(failures).collect();
-    let on_failure = strictness(settings.releases.on_lookup_failure, operation, settings);
-    if let (Some(first), Strictness::Deny) = (failures.first(), on_failure) {
-        return unjudged(format!("the release cannot be judged completely: {first}"), Strictness::Deny);
-    }
-    notes.extend(failures);
-    Verdict { baseline: Some(compared_with), ..decide(check(&release), notes) }
+    settings: &'a Settings,
+    cluster: &'a dyn Cluster,
 }
 
 /// An earlier record of the release.
@@ -77,70 +40,115 @@ struct Baseline {
     status: String,
 }
 
-/// The highest deployed revision, else the last one; for a rollback the last one.
-fn find_baseline(
-    record: &Record,
-    operation: Operation,
-    storage: Storage,
-    namespace: &str,
-    settings: &Settings,
-    cluster: &dyn Cluster,
-) -> Result<Option<Baseline>, &'static str> {
-    let get = |revision: u64, metadata_only| {
-        let name = format!("sh.helm.release.v1.{}.v{revision}", record.name);
-        let query = Query { api_version: "v1", kind: storage.kind(), namespace, name: &name, metadata_only };
-        cluster.get(&query)
-    };
-    let mut last = None;
-    let most = usize::try_from(settings.releases.limits.revisions).unwrap_or(usize::MAX);
-    for revision in (1..record.version).rev().take(most) {
-        match get(revision, true) {
-            Lookup::Found(found) => {
-                last.get_or_insert(revision);
-                let is_deployed = StoredRelease::found(storage, found).label("status") == Some("deployed");
-                if is_deployed || operation == Operation::Rollback {
-                    last = Some(revision);
-                    break;
+impl Preflight<'_> {
+    fn judge(&self) -> Verdict {
+        match self.decode(self.stored) {
+            Ok(record) => self.judge_record(&record),
+            Err(error) => {
+                let reason = format!("the release record cannot be read, so the release was not judged: {error}");
+                match self.strictness(self.settings.releases.undecodable) {
+                    Strictness::Warn => {
+                        Verdict { notes: vec![Note::new(NoteKind::NotRead, reason)], ..Verdict::allow() }
+                    }
+                    Strictness::Deny => refused(reason),
                 }
             }
-            Lookup::NotFound => {}
-            Lookup::Unavailable(reason) => return Err(reason),
         }
     }
-    let Some(revision) = last else { return Ok(None) };
-    match get(revision, false) {
-        Lookup::Found(found) => {
-            let stored = StoredRelease::found(storage, found);
-            let record = decode(&stored, settings).map_err(|_| "the earlier record cannot be read")?;
-            let status = stored.label("status").unwrap_or("no status").to_owned();
-            Ok(Some(Baseline { record, revision, status }))
+
+    fn judge_record(&self, record: &Record) -> Verdict {
+        let namespace = self.stored.namespace().unwrap_or(&record.namespace);
+        let (mut notes, mut failures) = (Vec::new(), Vec::new());
+        let baseline = match self.find_baseline(record, namespace) {
+            Ok(baseline) => baseline,
+            Err(note) if note.kind == NoteKind::NoBaseline => {
+                notes.push(note);
+                None
+            }
+            Err(note) => {
+                failures.push(note);
+                None
+            }
+        };
+        let compared_with = match &baseline {
+            Some(Baseline { revision, status, .. }) => {
+                format!("revision {revision} ({}) and the live objects", Shown(status))
+            }
+            None => "the live objects".to_owned(),
+        };
+        let baseline = baseline.map(|baseline| baseline.record);
+        let accepted_revision = self.stored.label(ACCEPT_LABEL);
+        let stored = Stored { record, namespace, operation: self.operation, accepted_revision };
+        let (release, not_known) = Release::prepare(&stored, baseline.as_ref(), self.settings, self.cluster);
+        failures.extend(not_known);
+        let on_failure = self.strictness(self.settings.releases.on_lookup_failure);
+        if let (Some(first), Strictness::Deny) = (failures.first(), on_failure) {
+            return refused(format!("the release cannot be judged completely: {}", first.message));
         }
-        Lookup::NotFound => Ok(None),
-        Lookup::Unavailable(reason) => Err(reason),
+        notes.extend(failures);
+        Verdict { baseline: Some(compared_with), ..decide(check(&release), notes) }
+    }
+
+    /// The record that this one is compared with, if the settings ask for one; the note says why there is none.
+    fn find_baseline(&self, record: &Record, namespace: &str) -> Result<Option<Baseline>, Note> {
+        if self.settings.releases.baseline == BaselineSource::Live || self.operation == Operation::Install {
+            return Ok(None);
+        }
+        let storage = self.stored.storage;
+        let not_looked_up = |reason: Unavailable| {
+            let text = format!("no earlier record (a {}) could be compared with: {reason}", storage.kind());
+            Note::new(reason.note_kind(), text)
+        };
+        let most = usize::try_from(self.settings.releases.limits.revisions).unwrap_or(usize::MAX);
+        let newest_first = (1..record.version).rev().take(most).filter_map(|revision| {
+            match self.look_up(record, namespace, revision, true) {
+                Lookup::Found(found) => Some(Ok((revision, StoredRelease::found(storage, found)))),
+                Lookup::NotFound => None,
+                Lookup::Unavailable(reason) => Some(Err(reason)),
+            }
+        });
+        let is_deployed = |(_, stored): &(u64, StoredRelease)| stored.label("status") == Some("deployed");
+        let start = history::start(self.operation, newest_first, is_deployed).map_err(not_looked_up)?;
+        let found = start.map(|(revision, _)| (revision, self.look_up(record, namespace, revision, false)));
+        match found {
+            Some((revision, Lookup::Found(found))) => {
+                let stored = StoredRelease::found(storage, found);
+                let status = stored.label("status").unwrap_or("no status").to_owned();
+                let record = self.decode(&stored).map_err(|_| {
+                    let kind = storage.kind();
+                    let text = format!(
+                        "no earlier record (a {kind}) could be compared with: the earlier record cannot be read"
+                    );
+                    Note::new(NoteKind::NotRead, text)
+                })?;
+                Ok(Some(Baseline { record, revision, status }))
+            }
+            Some((_, Lookup::Unavailable(reason))) => Err(not_looked_up(reason)),
+            Some((_, Lookup::NotFound)) | None => {
+                Err(Note::new(NoteKind::NoBaseline, "no earlier record of the release was found to compare with"))
+            }
+        }
+    }
+
+    fn look_up(&self, record: &Record, namespace: &str, revision: u64, metadata_only: bool) -> Lookup {
+        let name = storage::record_name(&record.name, revision);
+        let kind = self.stored.storage.kind();
+        self.cluster.get(&Query { api_version: "v1", kind, namespace, name: &name, metadata_only })
+    }
+
+    fn decode(&self, stored: &StoredRelease) -> Result<Record, DecodeError> {
+        let inflated_bytes = usize::try_from(self.settings.releases.limits.inflated_bytes).unwrap_or(usize::MAX);
+        stored.storage.decode(stored.data().unwrap_or_default(), &record::Limits { inflated_bytes })
+    }
+
+    /// What the settings say, unless that would stop somebody's only way out.
+    fn strictness(&self, set: Strictness) -> Strictness {
+        if self.settings.releases.is_lenient(self.operation) { Strictness::Warn } else { set }
     }
 }
 
-fn decode(stored: &StoredRelease, settings: &Settings) -> Result<Record, DecodeError> {
-    let data = stored.data().unwrap_or_default();
-    let inflated_bytes = usize::try_from(settings.releases.limits.inflated_bytes).unwrap_or(usize::MAX);
-    let limits = record::Limits { inflated_bytes };
-    match stored.storage {
-        Storage::Secret => record::decode_secret(data, &limits),
-        Storage::ConfigMap => record::decode_config_map(data, &limits),
-    }
-}
-
-/// A rollback may be somebody's only way out.
-fn strictness(set: Strictness, operation: Operation, settings: &Settings) -> Strictness {
-    let is_lenient = operation == Operation::Rollback && settings.releases.rollback == Strictness::Warn;
-    if is_lenient { Strictness::Warn } else { set }
-}
-
-fn unjudged(reason: String, strictness: Strictness) -> Verdict {
-    match strictness {
-        Strictness::Warn => Verdict { notes: vec![reason], ..Verdict::allow() },
-        Strictness::Deny => Verdict { decision: Decision::Refuse(reason), ..Verdict::allow() },
-    }
+fn refused(reason: String) -> Verdict {
+    Verdict { decision: Decision::Refuse(reason), ..Verdict::allow() }
 }
 
 /// Every finding about a release, in the order of the registry.
@@ -154,10 +162,11 @@ fn check(release: &Release<'_>) -> Vec<Finding> {
         let Check::Release(check, reach) = rules::check(*id) else { continue };
         for found in check(release) {
             let Some(may_deny) = may_deny(release, reach, &found) else { continue };
-            let ReleaseProblem { object, problem: Problem { path, message, help, warn_at_most, .. }, .. } = found;
+            let ReleaseProblem { object, problem: Problem { path, message, help, needs, warn_at_most, .. }, .. } =
+                found;
             let may_deny = may_deny && !warn_at_most && !release.is_lenient();
             let Some(effect) = level.effect(may_deny, Mending::Impossible) else { continue };
-            findings.push(Finding { rule: *id, effect, object, path, message, help, edits: Vec::new() });
+            findings.push(Finding { rule: *id, effect, object, path, message, help, needs, edits: Vec::new() });
         }
     }
     findings

@@ -1,5 +1,7 @@
 //! The settings of the release rules.
 
+use helm::operation::Operation;
+
 use super::labels::{is_dns_label, is_dns_subdomain};
 use super::reader::Node;
 
@@ -78,6 +80,11 @@ impl Releases {
     pub(crate) fn accepts(&self, namespace: &str, release: &str, revision: u64) -> bool {
         let wanted = Accepted { namespace: namespace.to_owned(), release: release.to_owned(), revision };
         self.accept.contains(&wanted)
+    }
+
+    /// A denial would stop somebody's only way out, or was switched off.
+    pub(crate) fn is_lenient(&self, operation: Operation) -> bool {
+        operation == Operation::Rollback && self.rollback == Strictness::Warn
     }
 
     pub(super) fn read(&mut self, node: &Node<'_>) {

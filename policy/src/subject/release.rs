@@ -11,8 +11,9 @@ use serde_json::Value;
 use crate::cluster::Cluster;
 use crate::identity::{Identity, Owner, classify};
 use crate::name::Name;
+use crate::note::Note;
 use crate::object::Object;
-use crate::settings::{Settings, Strictness};
+use crate::settings::Settings;
 use crate::shown::Shown;
 pub(crate) use contents::{Contents, HookDocument, ResourceDocument};
 use helm::Event;
@@ -56,13 +57,13 @@ pub(crate) struct Stored<'a> {
 }
 
 impl<'a> Release<'a> {
-    /// Prepares a record for the rules; what could not be looked up comes back in words.
+    /// Prepares a record for the rules; what could not be read or looked up comes back as notes.
     pub(crate) fn prepare(
         stored: &Stored<'a>,
         baseline: Option<&'a Record>,
         settings: &'a Settings,
         cluster: &dyn Cluster,
-    ) -> (Self, Vec<String>) {
+    ) -> (Self, Vec<Note>) {
         let record = stored.record;
         let hooks = contents::hooks(record, settings);
         let old_hooks = baseline.map(|baseline| contents::hooks(baseline, settings)).unwrap_or_default();
@@ -73,9 +74,8 @@ impl<'a> Release<'a> {
         let baseline = baseline.map(|record| Contents::of(old_hooks, record, &wanted, settings));
         let mut lookups = Lookups::new(cluster, settings.releases.limits.lookups);
         lookups.look_at(&contents);
-        let mut notes = contents.notes();
         let (live, failures) = lookups.finish();
-        notes.extend(failures);
+        let notes = contents.notes().chain(failures).collect();
         let labelled = stored.accepted_revision == Some(record.version.to_string().as_str());
         let listed = settings.releases.accepts(stored.namespace, &record.name, record.version);
         let release = Self {
@@ -98,7 +98,7 @@ impl<'a> Release<'a> {
 
     /// A denial would stop somebody's only way out, or was switched off.
     pub(crate) fn is_lenient(&self) -> bool {
-        self.operation == Operation::Rollback && self.settings.releases.rollback == Strictness::Warn
+        self.settings.releases.is_lenient(self.operation)
     }
 
     /// What lets a flip through once: a rollback has no such flag, and where records are stored apart from their objects,
@@ -178,7 +178,7 @@ impl<'a> Release<'a> {
         matches!(owner, Owner::Helm { .. }) && !self.is_own(owner)
     }
 
-    /// The object is there before this operation begins: `None` where nobody can tell.
+    /// The object is there before this operation begins: `None` where that is not known.
     pub(crate) fn exists_before(&self, key: &Name) -> Option<bool> {
         let in_baseline = self.baseline.as_ref().is_some_and(|baseline| {
             let hook = baseline.hook(key);
@@ -188,7 +188,8 @@ impl<'a> Release<'a> {
         match self.live(key) {
             Live::Found(_) => Some(true),
             Live::Absent => Some(false),
-            Live::Unknown if in_baseline => Some(true),
+            // What failed may have stopped before it made the object.
+            Live::Unknown if in_baseline => (!self.has_baseline_failed).then_some(true),
             // On an install nothing of the release is there; on an upgrade only a record could tell.
             Live::Unknown if self.operation == Operation::Install || self.baseline.is_some() => Some(false),
             Live::Unknown => None,

@@ -20,7 +20,8 @@ use crate::helm::values::{Given, Values};
 use crate::helm::{Helm, HelmError, Options};
 use crate::judged::{ObjectRef, Place};
 use crate::kubectl::{self, Capabilities};
-use crate::render::{Document, Render};
+use crate::render::Render;
+use helm::write::Document;
 
 /// What is compared.
 pub(super) struct Renders {

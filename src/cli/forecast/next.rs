@@ -1,5 +1,6 @@
 //! The next upgrade of a release, rendered from what is stored of it.
 
+use helm::write::Revision;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ use crate::private::write;
 use crate::records::chart::{ChartError, StoredRelease};
 use crate::records::installed::Installed;
 use crate::records::{StoredRecord, record_object};
-use crate::render::{Render, Revision};
+use crate::render::Render;
 
 /// What all upgrades of one run share.
 pub(super) struct Next {
@@ -71,10 +72,10 @@ impl Next {
     }
 
     fn read(&self, release: &Installed) -> Result<(StoredRecord, StoredRelease), Trouble> {
-        let Installed { kind, namespace, name, .. } = release;
+        let Installed { storage, namespace, name, .. } = release;
         let what = "its record cannot be read";
         let trouble = |reason: String| Trouble { what, reason: format!("{}: {reason}", release.record()) };
-        let printed = kubectl::record(kind, namespace, &release.record()).map_err(&trouble)?;
+        let printed = kubectl::record(*storage, namespace, &release.record()).map_err(&trouble)?;
         let object = serde_json::from_slice(&printed).ok().and_then(|object| record_object(Content::Manifest(object)));
         let object = object.ok_or_else(|| trouble("what kubectl printed is no release record".to_owned()))?;
         let record = StoredRecord::read(object, &self.settings).map_err(|error| trouble(error.to_string()))?;
@@ -156,13 +157,14 @@ impl Rendered {
             namespace: &namespace,
             version: release.next,
             status: "pending-upgrade",
-            render: &render,
+            chart: render.chart(),
+            documents: &render.documents,
             templates: &of_hooks(&templates),
             // An upgrade writes its objects as the revision before it, unless it is told otherwise.
             apply_method: &stored.apply_method,
             dropped_hooks: Some(&dropped_hooks),
         };
-        let record = StoredRecord::of(&revision, release.kind, &release.namespace);
+        let record = StoredRecord::of(&revision, release.storage, &release.namespace);
         Ok(Self { record, baseline, namespace, render, templates })
     }
 

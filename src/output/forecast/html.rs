@@ -79,14 +79,14 @@ impl Note {
     fn new(finding: &Finding) -> Self {
         let level = finding.level.as_str();
         let visible = |text: &str| Visible(text).to_string();
-        let text = if finding.rule.is_empty() {
+        let text = if finding.rule.is_none() {
             visible(&finding.message)
         } else {
             format!("{} {}", finding.object, visible(&finding.message))
         };
         Self {
             level,
-            rule: visible(&finding.rule),
+            rule: visible(finding.rule_text()),
             place: visible(&finding.template.as_ref().map(Place::to_string).unwrap_or_default()),
             text,
             help: finding.help.lines().map(visible).collect::<Vec<_>>().join("\n"),

@@ -34,7 +34,16 @@ pub(super) fn write(out: &mut dyn Write, forecasts: &[Forecast]) -> io::Result<(
             Err(trouble) => (trouble.reason.as_str(), [].as_slice()),
         };
         let Forecast { namespace, name, storage, chart, revision, .. } = forecast;
-        Release { namespace, name, storage, chart, revision: *revision, outlook: forecast.outlook(), reason, findings }
+        Release {
+            namespace,
+            name,
+            storage: storage.kind(),
+            chart,
+            revision: *revision,
+            outlook: forecast.outlook(),
+            reason,
+            findings,
+        }
     });
     let document = Document { version: 1, releases: releases.collect(), summary: Summary::of(forecasts) };
     writeln!(out, "{}", serde_json::to_string_pretty(&document)?)

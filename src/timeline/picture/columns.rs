@@ -195,7 +195,7 @@ impl Columns {
             };
             let lines: Vec<_> = lines.enumerate().map(line).collect();
             y = top + 26 + LINE * count(lines.len());
-            let (class, rule) = (level_class(finding.level), finding.rule.clone());
+            let (class, rule) = (level_class(finding.level), finding.rule_text().to_owned());
             PictureFinding { number: place + 1, class, x, y: top, rule, lines }
         };
         let findings = timeline.findings.iter().enumerate().map(finding).collect();

@@ -6,8 +6,9 @@ use std::process::Command;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use helm::write::Revision;
 use serde_json::{Value, json};
-use stable_hooks::render::{Render, Revision};
+use stable_hooks::render::Render;
 
 use crate::helms::{command, folder, path_with_script};
 
@@ -65,7 +66,8 @@ impl Release<'_> {
             namespace,
             version: 1,
             status: "deployed",
-            render,
+            chart: render.chart(),
+            documents: &render.documents,
             templates,
             apply_method,
             dropped_hooks: None,

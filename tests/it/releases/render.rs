@@ -7,8 +7,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use helm::storage::Storage;
+use helm::write;
 use serde_json::{Value, json};
-use stable_hooks::render::{self, Render};
+use stable_hooks::render::Render;
 
 /// One revision of a release, given by its rendered text.
 pub(crate) struct Revision<'a> {
@@ -47,17 +49,28 @@ impl<'a> Revision<'a> {
 
     /// The Secret around something else in the place of the record.
     pub(crate) fn secret_with(&self, data: &str) -> Value {
-        let mut secret = self.of(&Render::default()).secret_with(data);
+        let mut secret = self.of(&Render::default()).holding(Storage::Secret, data);
         for (key, value) in &self.labels {
             secret["metadata"]["labels"][key] = json!(value);
         }
         secret
     }
 
-    fn of<'r>(&'r self, render: &'r Render) -> render::Revision<'r> {
+    fn of<'r>(&'r self, render: &'r Render) -> write::Revision<'r> {
         let Self { name, namespace, version, status, ref templates, .. } = *self;
         let apply_method = self.apply_method.unwrap_or_default();
-        render::Revision { name, namespace, version, status, render, templates, apply_method, dropped_hooks: None }
+        let (chart, documents) = (render.chart(), &render.documents);
+        write::Revision {
+            name,
+            namespace,
+            version,
+            status,
+            chart,
+            documents,
+            templates,
+            apply_method,
+            dropped_hooks: None,
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-use crate::finding::{FieldPath, ReleaseProblem, names, needs};
+use crate::finding::{FieldPath, ReleaseProblem};
 use crate::name::Name;
 use crate::references::{Reference, Services, named_services, references};
 use crate::rules::declare::{Reach, declare_rule};
@@ -101,7 +101,7 @@ fn missing_object(release: &Release<'_>, hook: &HookDocument<'_>, reference: &Re
     let template = release.record.resource(&key).map(|resource| resource.template);
     match (template, release.exists_before(&key)) {
         (Some(template), exists) if release.runs_before_resources(hook) && exists != Some(true) => {
-            let problem = comes_too_late(release, hook, &key, template, &reference.field, exists);
+            let problem = Late { release, hook, key: &key, template, field: &reference.field, exists }.needed();
             Some(if exists == Some(false) { problem } else { problem.warn_at_most() })
         }
         (None, _) if *release.live(&key) == Live::Absent => {
@@ -129,28 +129,51 @@ fn missing_service(
     if exists == Some(true) {
         return None;
     }
-    Some(may_be_too_late(release, hook, &key, template, &reference.field, exists).warn_at_most())
+    let late = Late { release, hook, key: &key, template, field: &reference.field, exists };
+    Some(late.named().warn_at_most())
 }
 
-/// Whether the hook connects to the Service, and when, only its program knows.
-fn may_be_too_late(
-    release: &Release<'_>,
-    hook: &HookDocument<'_>,
-    key: &Name,
-    template: Template<'_>,
-    field: &str,
+/// An object that the release creates only after the hook that names it.
+struct Late<'a> {
+    release: &'a Release<'a>,
+    hook: &'a HookDocument<'a>,
+    key: &'a Name,
+    /// That of the object.
+    template: Template<'a>,
+    field: &'a str,
+    /// Whether it was there before; `None` where that is not known.
     exists: Option<bool>,
-) -> ReleaseProblem {
-    let unless = if exists.is_none() { ", unless it was created before, which could not be looked up" } else { "" };
-    let message = format!(
-        "{}, which this release creates only after it ({template}){unless}. A {} hook that connects to it \
-         would wait or fail, and the {} with it.",
-        names(key, field),
-        release.operation.pre().as_str(),
-        release.operation.as_str()
-    );
-    let help = format!("If it connects to it, in {} write {}.", hook.template.place(), moved(release, hook));
-    hook.problem(FieldPath::annotation(helm::HOOK), message, help)
+}
+
+impl Late<'_> {
+    /// The hook's pod cannot start without it.
+    fn needed(&self) -> ReleaseProblem {
+        let Self { release, hook, key, template, field, exists } = self;
+        let unless =
+            if exists.is_none() { " or was created before, which could not be looked up: if not," } else { ":" };
+        let message = format!(
+            "needs {key} ({field}), which this release creates only after it ({template}){unless} as a {} hook it would \
+             wait until the timeout, and the {} would fail.",
+            release.operation.pre().as_str(),
+            release.operation.as_str()
+        );
+        let remedy = remedy(release, hook, key, *template);
+        hook.problem(FieldPath::annotation(helm::HOOK), message, remedy).about(key, field)
+    }
+
+    /// Whether the hook connects to it, a Service, and when, only its program knows.
+    fn named(&self) -> ReleaseProblem {
+        let Self { release, hook, key, template, field, exists } = self;
+        let unless = if exists.is_none() { ", unless it was created before, which could not be looked up" } else { "" };
+        let message = format!(
+            "names {key} ({field}), which this release creates only after it ({template}){unless}. A {} hook that connects \
+             to it would wait or fail, and the {} with it.",
+            release.operation.pre().as_str(),
+            release.operation.as_str()
+        );
+        let help = format!("If it connects to it, in {} write {}.", hook.template.place(), moved(release, hook));
+        hook.problem(FieldPath::annotation(helm::HOOK), message, help).about(key, field)
+    }
 }
 
 /// The annotation with which the hook runs when the release's resources are there.
@@ -158,25 +181,6 @@ fn moved(release: &Release<'_>, hook: &HookDocument<'_>) -> String {
     let (pre, post) = (release.operation.pre(), release.operation.post());
     let moved = hook.events().map(|events| events.moved(pre, post).safely_completed().to_string()).unwrap_or_default();
     format!("{}: \"{moved}\"", helm::HOOK)
-}
-
-fn comes_too_late(
-    release: &Release<'_>,
-    hook: &HookDocument<'_>,
-    key: &Name,
-    template: Template<'_>,
-    field: &str,
-    exists: Option<bool>,
-) -> ReleaseProblem {
-    let unless = if exists.is_none() { " or was created before, which could not be looked up: if not," } else { ":" };
-    let message = format!(
-        "{}, which this release creates only after it ({template}){unless} as a {} hook it would wait until \
-         the timeout, and the {} would fail.",
-        needs(key, field),
-        release.operation.pre().as_str(),
-        release.operation.as_str()
-    );
-    hook.problem(FieldPath::annotation(helm::HOOK), message, remedy(release, hook, key, template))
 }
 
 /// Run it when the object is there, or bring the object along as an earlier hook.
@@ -200,13 +204,13 @@ fn is_pruned(hook: &HookDocument<'_>, key: &Name, field: &str) -> ReleaseProblem
     hook.problem(
         FieldPath::annotation(helm::HOOK),
         format!(
-            "{}, a resource of the release that this revision does not have any more: Helm deletes it before this hook \
-             runs, whose pod cannot start then ({}).",
-            needs(key, field),
+            "needs {key} ({field}), a resource of the release that this revision does not have any more: Helm deletes it \
+             before this hook runs, whose pod cannot start then ({}).",
             hook.template
         ),
         format!("Keep {key} in every revision, or let the Job run as another account."),
     )
+    .about(key, field)
 }
 
 /// Why what this operation does not make is not there.

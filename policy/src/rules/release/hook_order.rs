@@ -1,4 +1,4 @@
-use crate::finding::{FieldPath, ReleaseProblem, needs};
+use crate::finding::{FieldPath, ReleaseProblem};
 use crate::name::Name;
 use crate::references::references;
 use crate::rules::declare::{Reach, declare_rule};
@@ -93,6 +93,7 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
             } else {
                 continue;
             };
+            let problem = problem.about(&needed.key, &reference.field);
             problems.push(if is_certain { problem } else { problem.warn_at_most() });
         }
     }
@@ -124,9 +125,9 @@ fn is_deleted(
     hook.problem(
         FieldPath::annotation(helm::HOOK),
         format!(
-            "{}, a {} hook that Helm deletes when it has succeeded ({}: \"hook-succeeded\", {}). As a {} hook ({}) it \
+            "needs {} ({field}), a {} hook that Helm deletes when it has succeeded ({}: \"hook-succeeded\", {}). As a {} hook ({}) it \
              would find nothing of that name, and wait until the timeout.",
-            needs(&needed.key, field),
+            needed.key,
             release.operation.pre().as_str(),
             helm::HOOK_DELETE_POLICY,
             needed.template,
@@ -154,8 +155,8 @@ fn runs_at_the_later_event(
     hook.problem(
         FieldPath::annotation(helm::HOOK),
         format!(
-            "{}, a hook that runs after it: at {post}, and this one at {pre}. It would wait until the timeout ({}).",
-            needs(&later.key, field),
+            "needs {} ({field}), a hook that runs after it: at {post}, and this one at {pre}. It would wait until the timeout ({}).",
+            later.key,
             hook.template.and(later.template)
         ),
         format!(
@@ -174,9 +175,9 @@ fn runs_later(hook: &HookDocument<'_>, later: &HookDocument<'_>, field: &str) ->
     hook.problem(
         FieldPath::annotation(helm::HOOK_WEIGHT),
         format!(
-            "{}, a hook that runs after it: weight {} against {}, and at equal weights Helm goes by name. It would \
+            "needs {} ({field}), a hook that runs after it: weight {} against {}, and at equal weights Helm goes by name. It would \
              wait until the timeout ({}).",
-            needs(&later.key, field),
+            later.key,
             later.weight,
             hook.weight,
             hook.template.and(later.template)

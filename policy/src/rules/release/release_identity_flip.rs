@@ -79,7 +79,7 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
     for hook in &release.record.hooks {
         if let Some(before) = resource_before(release, hook) {
             let problem = becomes_hook(release, hook, &before);
-            // Whoever makes a test of it, or a hook of the deletion, may well want it gone.
+            // A test, or a hook of the deletion, is no migration: its author may want it gone.
             let problem = if hook.is_part_of_the_release() { problem } else { problem.warn_at_most() };
             problems.push(problem);
         }
@@ -217,27 +217,27 @@ fn harm_of_hook(release: &Release<'_>, hook: &HookDocument<'_>) -> (&'static str
                  object when the release has left its manifest.",
                 false,
             ),
-            (false, true) if is_applied_over => (
-                "Helm would apply the hook over the live object, which stays, because of helm.sh/resource-policy: keep.",
-                true,
-            ),
-            (false, true) => (
-                "Helm would find the live object in the hook's way (\"already exists\"), or run nothing; the object stays, \
-                 because of helm.sh/resource-policy: keep.",
-                false,
-            ),
+            (false, true) if is_applied_over => APPLIED_OVER,
+            (false, true) => IN_THE_WAY,
         };
     }
-    match (release.runs_after_resources(hook), is_absent) {
-        (false, false) if release.keeps(&hook.key) => (
-            "The live object stays, because of helm.sh/resource-policy: keep, and is no part of the release any more.",
-            true,
+    match (release.runs_after_resources(hook), release.keeps(&hook.key)) {
+        _ if is_absent => ("Nothing of that name lives now, so Helm has nothing to delete.", true),
+        (true, true) if is_deleted_first => (
+            "Helm would delete the live object, which helm.sh/resource-policy: keep has kept so far, when it comes to the \
+             hook: the object is another one in the end.",
+            false,
         ),
-        (_, true) => ("Nothing of that name lives now, so Helm has nothing to delete.", true),
+        (true, true) if is_applied_over => APPLIED_OVER,
+        (true, true) => IN_THE_WAY,
         (true, false) => (
             "Helm would delete the live object, which the new manifest does not list any more, and then create the hook's: \
              the object is another one in the end.",
             false,
+        ),
+        (false, true) => (
+            "The live object stays, because of helm.sh/resource-policy: keep, and is no part of the release any more.",
+            true,
         ),
         (false, false) => (
             "Helm would delete the live object, which the new manifest does not list any more, and this operation runs no \
@@ -246,6 +246,16 @@ fn harm_of_hook(release: &Release<'_>, hook: &HookDocument<'_>) -> (&'static str
         ),
     }
 }
+
+/// What Helm does to a live object that is kept, and whether that is harmless.
+const APPLIED_OVER: (&str, bool) =
+    ("Helm would apply the hook over the live object, which stays, because of helm.sh/resource-policy: keep.", true);
+
+const IN_THE_WAY: (&str, bool) = (
+    "Helm would find the live object in the hook's way (\"already exists\"), or run nothing; the object stays, because of \
+     helm.sh/resource-policy: keep.",
+    false,
+);
 
 fn becomes_resource(release: &Release<'_>, resource: &ResourceDocument<'_>, before: &HookBefore) -> ReleaseProblem {
     let harm = match before.gone {

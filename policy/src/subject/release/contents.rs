@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::template::Template;
 use crate::finding::{FieldPath, Problem, ReleaseProblem};
 use crate::name::Name;
+use crate::note::{Note, NoteKind};
 use crate::object::Kind;
 use crate::object::MIGRATION_LABEL;
 use crate::references::{RefKind, possible_services, references};
@@ -181,18 +182,14 @@ impl<'a> Contents<'a> {
         self.resources.get(*self.resource_places.get(key)?)
     }
 
-    /// What could not be read, in words.
-    pub(super) fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        if self.unreadable > 0 {
-            notes.push(format!("{} documents of the release could not be read and were not judged", self.unreadable));
-        }
-        if self.is_cut_off {
-            notes.push(
-                "the release has more documents than releases.limits.documents; the rest was not judged".to_owned(),
-            );
-        }
-        notes
+    /// What could not be read.
+    pub(super) fn notes(&self) -> impl Iterator<Item = Note> {
+        let unreadable = (self.unreadable > 0)
+            .then(|| format!("{} documents of the release could not be read and were not judged", self.unreadable));
+        let cut_off = self.is_cut_off.then(|| {
+            "the release has more documents than releases.limits.documents; the rest was not judged".to_owned()
+        });
+        unreadable.into_iter().chain(cut_off).map(|text| Note::new(NoteKind::NotRead, text))
     }
 
     /// A ServiceAccount is part of a migration when a selected Job of the same release runs as it.

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::contents::Contents;
-use crate::cluster::{Cluster, Lookup, Query};
+use crate::cluster::{Cluster, Lookup, Query, Unavailable};
 use crate::name::Name;
+use crate::note::{Note, NoteKind};
 use crate::object::{Kind, Object};
 use crate::references::references;
 
@@ -22,7 +23,7 @@ pub(super) struct Lookups<'c> {
     left: u64,
     live: BTreeMap<Name, Live>,
     /// Kinds that nobody tells us about, and why: asked once, since each question costs time.
-    unavailable: BTreeMap<&'static str, &'static str>,
+    unavailable: BTreeMap<&'static str, Unavailable>,
     skipped: BTreeSet<Name>,
 }
 
@@ -77,16 +78,18 @@ impl<'c> Lookups<'c> {
         }
     }
 
-    /// What was found, and in words what could not be looked up.
-    pub(super) fn finish(self) -> (BTreeMap<Name, Live>, Vec<String>) {
-        let unavailable = self.unavailable.iter();
-        let mut notes: Vec<_> =
-            unavailable.map(|(kind, reason)| format!("live {kind}s could not be looked up: {reason}")).collect();
+    /// What was found, and what could not be looked up.
+    pub(super) fn finish(self) -> (BTreeMap<Name, Live>, Vec<Note>) {
+        let mut notes = Vec::new();
+        for (kind, reason) in &self.unavailable {
+            let text = format!("live {kind}s could not be looked up: {reason}");
+            notes.push(Note::new(reason.note_kind(), text));
+        }
         if let Some(first) = self.skipped.first() {
             let count = self.skipped.len();
-            notes.push(format!(
-                "{count} live objects were not looked up (releases.limits.lookups), one of them is {first}"
-            ));
+            let text =
+                format!("{count} live objects were not looked up (releases.limits.lookups), one of them is {first}");
+            notes.push(Note::new(NoteKind::NotLookedUp, text));
         }
         (self.live, notes)
     }
