@@ -26,4 +26,5 @@ mod output;
 mod private;
 pub mod records;
 pub mod render;
+pub mod settings;
 mod timeline;

@@ -6,6 +6,5 @@ pub mod installed;
 mod stored;
 mod templates;
 
-pub(crate) use stored::settings_for;
 pub use stored::{RecordError, StoredRecord, record_object};
 pub(crate) use templates::object_ref;

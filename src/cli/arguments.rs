@@ -17,6 +17,7 @@ use crate::cluster;
 use crate::engine::{Engine, Native, check_settings};
 use crate::input;
 use crate::output::Format;
+use crate::settings::RunSettings;
 
 /// A verb's output formats.
 pub(super) trait OutputFormat: ValueEnum + Default + Send + Sync + 'static {}
@@ -72,7 +73,7 @@ pub(super) enum FailOn {
 /// Who judges, everything checked.
 pub(super) struct Judge {
     pub(in crate::cli) engine: Box<dyn Engine>,
-    pub(in crate::cli) settings: Value,
+    pub(in crate::cli) settings: RunSettings,
     pub(in crate::cli) cluster: Arc<ClusterView>,
     /// There is a view of the cluster; without one it is not known to be empty.
     pub(in crate::cli) sees_cluster: bool,
@@ -121,6 +122,7 @@ impl<F: OutputFormat> JudgeArguments<F> {
             Some(path) => Failure(format!("{}: {error}", path.display())),
             None => Failure(error.to_string()),
         })?;
+        let settings = RunSettings::new(settings);
         Ok(Judge { engine, settings, cluster, sees_cluster: self.cluster.is_some(), metadata })
     }
 }

@@ -12,7 +12,6 @@ use clap::Args;
 use helm::HOOK;
 use helm::storage::Storage;
 use helm::write::Revision;
-use serde_json::{Value, json};
 use stable_hooks_host::cluster::ClusterView;
 use stable_hooks_policy::RuleId;
 use stable_hooks_policy::shown::Shown;
@@ -82,7 +81,7 @@ fn judged(arguments: &Arguments, run: &mut Run) -> Result<(), Failure> {
 /// Who judges a chart: whole, since nobody waits for the answer as an API server does.
 pub(super) fn judge<F: OutputFormat>(arguments: &JudgeArguments<F>) -> Result<Judge, Failure> {
     let mut judge = arguments.resolve()?;
-    judge.settings = with_defaults(&judge.settings);
+    judge.settings = judge.settings.for_charts();
     Ok(judge)
 }
 
@@ -135,14 +134,6 @@ impl Compared {
             Some((_, None)) | None => after,
         }
     }
-}
-
-/// The settings over those for a chart.
-pub(super) fn with_defaults(settings: &Value) -> Value {
-    let limits = json!({"lookups": u32::MAX, "documents": u32::MAX, "inflatedBytes": u32::MAX});
-    let mut merged = json!({"releases": {"scope": "all", "limits": limits}});
-    json_patch::merge(&mut merged, settings);
-    merged
 }
 
 /// What is judged, and by whom.

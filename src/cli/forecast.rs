@@ -13,7 +13,6 @@ use std::thread;
 use clap::Args;
 
 use super::arguments::{FailOn, Judge, JudgeArguments};
-use super::chart::with_defaults;
 use super::outcome::{Failure, Outcome, complain, namespace_in_use, remark, written};
 use super::progress::Progress;
 use crate::forecast::{Forecast, Summary, Trouble};
@@ -115,8 +114,8 @@ fn foretell(arguments: &Arguments) -> Result<Foretold, Failure> {
         Failure(format!("there can be no private folder for the charts: {error}; TMPDIR can name another place"))
     })?;
     // Read within the limits for what others have stored; what is rendered here is judged whole.
-    let next = Next { helm, folder, capabilities, charts, settings: judge.settings.clone() };
-    judge.settings = with_defaults(&judge.settings);
+    let next = Next { helm, folder, capabilities, charts, limits: *judge.settings.record_limits() };
+    judge.settings = judge.settings.for_charts();
     Ok(Foretold { forecasts: forecasts(&releases, &next, &judge), is_complete })
 }
 

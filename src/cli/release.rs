@@ -91,7 +91,7 @@ impl Records {
         let Given { source, place, record } = given;
         let baseline = self.baseline(record);
         let judged = judge.verdict(record, baseline, &judge.cluster, (source.clone(), place.clone()))?;
-        let templates = LazyCell::new(|| record.templates(&judge.settings));
+        let templates = LazyCell::new(|| record.templates(judge.settings.record_limits()));
         let template_of =
             |object: &ObjectRef, _: &str| Some(Place { file: templates.get(object)?.clone(), line: None });
         let judged = judged.in_templates(template_of);
@@ -159,7 +159,7 @@ impl Reading<'_> {
         let earlier: Vec<_> = baseline.iter().flat_map(|file| self.file(file)).collect();
         let all: Vec<_> = given.iter().chain(&earlier).map(|given| given.record.clone()).collect();
         for given in &mut given {
-            given.record.compare_with_target(&all, &self.judge.settings);
+            given.record.compare_with_target(&all, self.judge.settings.record_limits());
         }
         Ok(Records { given, earlier })
     }
@@ -214,14 +214,14 @@ impl Reading<'_> {
         place: impl Fn(&Document, &str) -> Place,
         source_of: impl Fn(String, &str) -> String,
     ) -> Vec<Given> {
-        let (settings, mut found, mut objects, mut records) = (&self.judge.settings, Vec::new(), 0, 0);
+        let (limits, mut found, mut objects, mut records) = (self.judge.settings.record_limits(), Vec::new(), 0, 0);
         let is_empty_list = self.run.documents(file, bytes, None, |run, source, document| {
             objects += 1;
             let named = name_of(&document);
             let place = place(&document, &named);
             let Some(object) = record_object(document.content) else { return };
             records += 1;
-            match StoredRecord::read(object, settings) {
+            match StoredRecord::read(object, limits) {
                 Ok(record) => found.push(Given { source: source_of(source, &named), place, record }),
                 Err(error) if place.file == named => run.cannot_judge(&format!("{place}: {error}")),
                 Err(error) => run.cannot_judge(&format!("{place}: {named}: {error}")),

@@ -63,7 +63,7 @@ fn judge(arguments: &Arguments, run: &mut Run) -> Result<(), Failure> {
                     let covered = judge.metadata.as_ref().map(|metadata| is_covered(metadata, &request));
                     let asked = Asked { source, place, request };
                     let template = (!template.is_empty()).then_some(Place { file: template, line: None });
-                    let judged = asked.judged(judge.engine.as_ref(), &judge.settings);
+                    let judged = asked.judged(judge.engine.as_ref(), judge.settings.handed());
                     if let (Some(covered), Ok(judged)) = (covered, &judged) {
                         coverage.count(covered, judged);
                     }

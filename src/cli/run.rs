@@ -15,7 +15,7 @@ use crate::engine::{Engine, judge};
 use crate::input::{Content, Document, read_documents};
 use crate::judged::{Judged, Place, Summary};
 use crate::output::writer::Writer;
-use crate::records::{StoredRecord, settings_for};
+use crate::records::StoredRecord;
 
 /// One run: each result is written as soon as it is there, and only counted after that.
 pub(super) struct Run {
@@ -153,7 +153,7 @@ impl Judge {
     ) -> Result<Judged, String> {
         let cluster = cluster.with_records(baseline.map(StoredRecord::as_baseline));
         let engine = self.engine.with_cluster(Arc::new(cluster));
-        let settings = settings_for(record, baseline, &self.settings);
+        let settings = self.settings.for_record(baseline.map(|baseline| record.version() - baseline.version()));
         Asked { source, place, request: record.request() }.judged(engine.as_ref(), &settings)
     }
 }

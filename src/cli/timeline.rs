@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use console::Term;
-use serde_json::Value;
+use helm::record::Limits;
 
 use super::arguments::JudgeArguments;
 use super::chart::{self, Compared, RenderArguments};
@@ -100,7 +100,7 @@ fn of_chart(chart: Option<&Path>, arguments: &Arguments, run: &mut Run) -> Resul
     let Some(compared) = compared else { return Ok(Vec::new()) };
     let Compared { before, after: (record, judged) } = &compared;
     let before = before.as_ref().map(|(record, judged)| (record, judged.as_ref()));
-    let timeline = timeline(before, (record, judged), |_| None, &judge.settings);
+    let timeline = timeline(before, (record, judged), |_| None, judge.settings.record_limits());
     reading.run.push(&compared.judged());
     Ok(timeline.into_iter().collect())
 }
@@ -117,11 +117,11 @@ fn of_records(inputs: &[PathBuf], arguments: &Arguments, run: &mut Run) -> Resul
     if !arguments.judge.output.quiet {
         records.remark(&judge);
     }
-    Ok(timelines(&records, &judged, &judge.settings))
+    Ok(timelines(&records, &judged, judge.settings.record_limits()))
 }
 
 /// Each revision beside the one that it is compared with; a first one is shown beside the next.
-fn timelines(records: &Records, judged: &[Option<Judged>], settings: &Value) -> Vec<Timeline> {
+fn timelines(records: &Records, judged: &[Option<Judged>], limits: &Limits) -> Vec<Timeline> {
     let all = || records.given.iter().map(|given| &given.record).zip(judged);
     let said = |record: &StoredRecord| {
         let found = all().find(|(given, _)| std::ptr::eq(*given, record));
@@ -134,7 +134,7 @@ fn timelines(records: &Records, judged: &[Option<Judged>], settings: &Value) -> 
         .filter_map(|((record, judged), baseline)| {
             // What was said about a revision with a baseline stands beside that one.
             let before = baseline.map(|first| (first, said(first).filter(|_| records.baseline(first).is_none())));
-            timeline(before, (record, judged.as_ref()?), |record| records.baseline(record), settings)
+            timeline(before, (record, judged.as_ref()?), |record| records.baseline(record), limits)
         })
         .collect()
 }
@@ -144,9 +144,9 @@ fn timeline<'r>(
     before: Option<(&'r StoredRecord, Option<&Judged>)>,
     (record, judged): (&'r StoredRecord, &Judged),
     baseline: impl Fn(&'r StoredRecord) -> Option<&'r StoredRecord>,
-    settings: &Value,
+    limits: &Limits,
 ) -> Option<Timeline> {
-    let contents = |record: &StoredRecord| Some(Contents::of(&record.decoded(settings)?, record.operation()?));
+    let contents = |record: &StoredRecord| Some(Contents::of(&record.decoded(limits)?, record.operation()?));
     let after = contents(record)?;
     let before = match before {
         Some((record, judged)) => Some((record, contents(record)?, judged)),

@@ -6,14 +6,15 @@ use std::path::{Component, Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use helm::record::{Limits, or_empty};
 use helm::storage;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use stable_hooks_policy::shown::Shown;
 use thiserror::Error;
 
-use super::stored::{RecordError, StoredRecord, limits};
+use super::stored::{RecordError, StoredRecord};
 use crate::helm::values::{Reuse, Values};
 use crate::private::write;
 
@@ -100,9 +101,9 @@ impl StoredRecord {
     /// # Errors
     ///
     /// When its data is no release.
-    pub fn stored_release(&self, settings: &serde_json::Value) -> Result<StoredRelease, RecordError> {
+    pub fn stored_release(&self, limits: &Limits) -> Result<StoredRelease, RecordError> {
         let data = storage::data(&self.object).ok_or(RecordError::NoData)?;
-        let json = self.storage.unpack(data, &limits(settings))?;
+        let json = self.storage.unpack(data, limits)?;
         // The record itself was read already: only its chart can be wrong.
         serde_json::from_slice(&json).map_err(|_| RecordError::Chart)
     }
@@ -256,11 +257,6 @@ fn inside(name: &str) -> Option<PathBuf> {
     let path = Path::new(name);
     let stays = !name.is_empty() && path.components().all(|part| matches!(part, Component::Normal(_)));
     stays.then(|| path.to_owned())
-}
-
-/// Go writes an empty list or text as null.
-fn or_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
-    Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
 #[cfg(test)]

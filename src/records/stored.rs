@@ -12,9 +12,6 @@ use thiserror::Error;
 
 use crate::input::{Content, request_of};
 
-/// As far back as a baseline is looked for where the settings do not say; a version can be any number.
-const MOST_REVISIONS: u64 = 10_000;
-
 /// The statuses with which Helm creates a record.
 const PENDING: [&str; 3] = ["pending-install", "pending-upgrade", "pending-rollback"];
 
@@ -85,10 +82,10 @@ impl StoredRecord {
     /// # Errors
     ///
     /// When its data is no release.
-    pub fn read(object: Value, settings: &Value) -> Result<Self, RecordError> {
+    pub fn read(object: Value, limits: &Limits) -> Result<Self, RecordError> {
         let storage = storage_of(&object).ok_or(RecordError::NoData)?;
         let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
-        let record = decode(storage, &object, settings)?;
+        let record = decode(storage, &object, limits)?;
         if record.name.is_empty() || record.version == 0 {
             return Err(RecordError::Nameless);
         }
@@ -148,8 +145,8 @@ impl StoredRecord {
 
     /// What it holds.
     #[must_use]
-    pub fn decoded(&self, settings: &Value) -> Option<Record> {
-        decode(self.storage, &self.object, settings).ok()
+    pub fn decoded(&self, limits: &Limits) -> Option<Record> {
+        decode(self.storage, &self.object, limits).ok()
     }
 
     /// Orders a history: release by release, the oldest revision first.
@@ -197,14 +194,14 @@ impl StoredRecord {
     }
 
     /// Takes it for an upgrade where it only says that it is a rollback: it does not hold what that revision holds.
-    pub fn compare_with_target(&mut self, records: &[Self], settings: &Value) {
+    pub fn compare_with_target(&mut self, records: &[Self], limits: &Limits) {
         let Some(version) = self.rollback_to.filter(|_| self.pending == "pending-rollback") else { return };
         let is_target = |other: &&Self| {
             let of = |record: &Self| (record.storage, record.namespace.clone(), record.release.clone());
             of(other) == of(self) && other.version == version
         };
-        let Some(target) = records.iter().find(is_target).and_then(|target| target.decoded(settings)) else { return };
-        if self.decoded(settings).is_some_and(|own| !own.holds_the_same(&target)) {
+        let Some(target) = records.iter().find(is_target).and_then(|target| target.decoded(limits)) else { return };
+        if self.decoded(limits).is_some_and(|own| !own.holds_the_same(&target)) {
             "pending-upgrade".clone_into(&mut self.pending);
         }
     }
@@ -241,30 +238,9 @@ impl StoredRecord {
     }
 }
 
-/// The settings with which a record is judged: against its baseline, however far back that one is, unless they say
-/// otherwise.
-#[must_use]
-pub(crate) fn settings_for(record: &StoredRecord, baseline: Option<&StoredRecord>, settings: &Value) -> Value {
-    let mut settings = settings.clone();
-    if let Some(releases) = field(&mut settings, "releases") {
-        releases.entry("baseline").or_insert("record".into());
-    }
-    if let Some(baseline) = baseline
-        && let Some(limits) = settings.get_mut("releases").and_then(|releases| field(releases, "limits"))
-    {
-        limits.entry("revisions").or_insert((record.version - baseline.version).min(MOST_REVISIONS).into());
-    }
-    settings
-}
-
-fn decode(storage: Storage, object: &Value, settings: &Value) -> Result<Record, RecordError> {
+fn decode(storage: Storage, object: &Value, limits: &Limits) -> Result<Record, RecordError> {
     let data = storage::data(object).ok_or(RecordError::NoData)?;
-    Ok(storage.decode(data, &limits(settings))?)
-}
-
-pub(super) fn limits(settings: &Value) -> Limits {
-    let set = settings.pointer("/releases/limits/inflatedBytes").and_then(Value::as_u64);
-    set.map_or_else(Limits::default, |bytes| Limits { inflated_bytes: usize::try_from(bytes).unwrap_or(usize::MAX) })
+    Ok(storage.decode(data, limits)?)
 }
 
 /// An object's field that is an object itself, made where there is none.

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use helm::manifest::{self, documents};
-use helm::record::Record;
+use helm::record::{Limits, Record};
 use helm::yaml::{self, Head};
-use serde_json::Value;
 use stable_hooks_policy::shown::Shown;
 
 use super::stored::StoredRecord;
@@ -13,8 +12,8 @@ use crate::judged::ObjectRef;
 
 impl StoredRecord {
     /// The template of each object, from the chart's name on.
-    pub(crate) fn templates(&self, settings: &Value) -> BTreeMap<ObjectRef, String> {
-        let Some(record) = self.decoded(settings) else { return BTreeMap::new() };
+    pub(crate) fn templates(&self, limits: &Limits) -> BTreeMap<ObjectRef, String> {
+        let Some(record) = self.decoded(limits) else { return BTreeMap::new() };
         let hooks = record.hooks.iter().map(|hook| {
             let head = yaml::head(&hook.manifest, &yaml::Limits::default()).unwrap_or_default();
             let head = Head { kind: hook.kind.clone(), name: hook.name.clone(), ..head };

@@ -129,8 +129,8 @@ const STACKS: [(&str, &[&str]); 4] = [
     (
         "src",
         &[
-            "private", "input", "cluster", "kubectl", "render", "engine", "judged", "helm", "records", "forecast",
-            "fix", "output", "timeline", "cli", "lib", "main",
+            "private", "settings", "input", "cluster", "kubectl", "render", "engine", "judged", "helm", "records",
+            "forecast", "fix", "output", "timeline", "cli", "lib", "main",
         ],
     ),
 ];

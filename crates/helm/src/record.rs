@@ -15,6 +15,7 @@ use serde_json::error::Category;
 use thiserror::Error;
 
 use json::Raw;
+pub use lenient::or_empty;
 pub use revision::{ApplyMethod, DroppedHook, Record, RecordHook};
 
 /// Without it Helm takes the bytes for plain JSON.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use stable_hooks::engine::{Native, ask};
 use stable_hooks::records::StoredRecord;
+use stable_hooks::settings::RunSettings;
 use stable_hooks_host::cluster::ClusterView;
 use stable_hooks_policy::wire::FINDINGS_ANNOTATION;
 
@@ -173,7 +174,8 @@ fn finding(value: &Value) -> Option<Finding> {
 
 /// The webhook's answer to the CREATE of the record, as it saw the cluster then.
 fn policy(tool: Tool, settings: &Value, operation: Operation, record: &Record, before: &Moment) -> Option<Said> {
-    let request = StoredRecord::read(record.when_created(operation), settings).ok()?.request();
+    let limits = *RunSettings::new(settings.clone()).record_limits();
+    let request = StoredRecord::read(record.when_created(operation), &limits).ok()?.request();
     let objects = before.objects.iter().cloned();
     let records = before.records.iter().map(|record| record.secret.clone());
     let view = ClusterView::empty().with_objects(objects.chain(records));

@@ -28,7 +28,7 @@ impl<'a> Upgraded<'a> {
             )));
         }
         let Some(current) = StoredRecord::current(records) else { return Ok(None) };
-        let stored = current.stored_release(&judge.settings);
+        let stored = current.stored_release(judge.settings.record_limits());
         let stored = stored.map_err(|error| Failure(format!("{release}, revision {}: {error}", current.version())))?;
         Ok(Some(Self { current, stored, next: version + 1, namespace: namespace.to_owned() }))
     }

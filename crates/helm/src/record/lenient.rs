@@ -3,6 +3,6 @@
 use serde::de::{Deserialize, Deserializer};
 
 /// Go writes an empty list or map as null.
-pub(super) fn or_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
+pub fn or_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
