@@ -23,7 +23,8 @@ pub fn rules_table() -> String {
 pub fn settings_table() -> String {
     let mut table = "| setting | default | meaning |\n|---|---|---|\n".to_owned();
     for setting in SETTINGS {
-        let _ = writeln!(table, "| `{}` | `{}` | {} |", setting.path, setting.default, setting.help);
+        let default = setting.default().map_or_else(|| "see the table of rules".to_owned(), |value| value.to_string());
+        let _ = writeln!(table, "| `{}` | `{default}` | {} |", setting.path, setting.help);
     }
     table
 }

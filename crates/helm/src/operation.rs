@@ -1,5 +1,7 @@
 //! What Helm does to a release.
 
+use std::time::Duration;
+
 use crate::hook::Event;
 
 /// What Helm is about to do.
@@ -8,6 +10,19 @@ pub enum Operation {
     Install,
     Upgrade,
     Rollback,
+}
+
+/// How Helm was told to do it. No record says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Told {
+    /// `--no-hooks`.
+    pub runs_no_hooks: bool,
+    /// `--take-ownership`.
+    pub takes_ownership: bool,
+    /// `--wait`.
+    pub waits: bool,
+    /// `--timeout`.
+    pub timeout: Duration,
 }
 
 impl Operation {

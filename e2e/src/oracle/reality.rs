@@ -301,13 +301,14 @@ impl Reality {
             (Side::Resource, Side::Absent) => is_rendered,
             _ => false,
         };
+        let is_blamed = failure.is_some() && self.blames(pair, object);
         match (turned, fate) {
             (false, _) => Flip::None,
-            (true, Fate::Replaced) if failure.is_none() && self.record().is_some_and(|record| record.keeps(object)) => {
+            (true, Fate::Replaced) if !is_blamed && self.record().is_some_and(|record| record.keeps(object)) => {
                 Flip::Recreated
             }
             (true, Fate::Gone | Fate::Replaced) => Flip::Harmful,
-            (true, _) if failure.is_some() && self.blames(pair, object) => Flip::Harmful,
+            (true, _) if is_blamed => Flip::Harmful,
             (true, _) if failure.is_some() => Flip::Unclear,
             // A Job whose TTL had removed it: the hook runs, and what it leaves is pruned.
             (true, Fate::NeverThere | Fate::New) if before == Side::Resource => Flip::Unclear,

@@ -33,12 +33,13 @@ impl Policy {
 pub fn questions(policy: Policy) -> String {
     let mut form = "questions:\n".to_owned();
     for setting in SETTINGS.iter().filter(|setting| policy.obeys(setting)) {
-        let Setting { path, default, help, .. } = setting;
+        let Setting { path, help, .. } = setting;
+        let default = setting.default().unwrap_or_default().to_string();
         let question = |kind, options, more| Question {
             variable: path,
             kind,
             options,
-            default,
+            default: &default,
             group: "Settings",
             tooltip: help,
             more,

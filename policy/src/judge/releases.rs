@@ -78,7 +78,7 @@ impl Preflight<'_> {
         };
         let baseline = baseline.map(|baseline| baseline.record);
         let accepted_revision = self.stored.label(ACCEPT_LABEL);
-        let stored = Stored { record, namespace, operation: self.operation, accepted_revision };
+        let stored = Stored { record, namespace, operation: self.operation, told: None, accepted_revision };
         let (release, not_known) = Release::prepare(&stored, baseline.as_ref(), self.settings, self.cluster);
         failures.extend(not_known);
         let on_failure = self.strictness(self.settings.releases.on_lookup_failure);

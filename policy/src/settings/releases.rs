@@ -4,6 +4,7 @@ use helm::operation::Operation;
 
 use super::labels::{is_dns_label, is_dns_subdomain};
 use super::reader::Node;
+use super::words::{BaselineSource, Scope, Strictness};
 
 /// How release records are judged.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,40 +12,15 @@ pub(crate) struct Releases {
     pub(crate) scope: Scope,
     pub(crate) rollback: Strictness,
     pub(crate) baseline: BaselineSource,
-    accept: Vec<Accepted>,
+    pub(super) accept: Vec<Accepted>,
     pub(crate) undecodable: Strictness,
     pub(crate) on_lookup_failure: Strictness,
     pub(crate) limits: Limits,
 }
 
-/// Whose flip is denied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
-    JobsAndServiceAccounts,
-    /// The others are warned about.
-    Selected,
-    /// Every kind.
-    All,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Strictness {
-    Warn,
-    Deny,
-}
-
-/// What a record is compared with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BaselineSource {
-    /// The live objects that the record names.
-    Live,
-    /// The record of the release's last good revision, and the live objects.
-    Record,
-}
-
 /// One flip that may happen once: `namespace/name@revision`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Accepted {
+pub(super) struct Accepted {
     namespace: String,
     release: String,
     revision: u64,
@@ -80,6 +56,12 @@ impl Releases {
     pub(crate) fn accepts(&self, namespace: &str, release: &str, revision: u64) -> bool {
         let wanted = Accepted { namespace: namespace.to_owned(), release: release.to_owned(), revision };
         self.accept.contains(&wanted)
+    }
+
+    /// The flips that may happen, as they are written.
+    pub(super) fn accepted(&self) -> Vec<String> {
+        let entry = |Accepted { namespace, release, revision }: &Accepted| format!("{namespace}/{release}@{revision}");
+        self.accept.iter().map(entry).collect()
     }
 
     /// A denial would stop somebody's only way out, or was switched off.
@@ -118,33 +100,7 @@ fn limits(node: &Node<'_>, limits: &mut Limits) {
 }
 
 fn strictness(node: &Node<'_>, strictness: &mut Strictness) {
-    let parse = |name: &str| match name {
-        "warn" => Some(Strictness::Warn),
-        "deny" => Some(Strictness::Deny),
-        _ => None,
-    };
-    node.word("warn or deny", parse, |value| *strictness = value);
-}
-
-impl Scope {
-    fn parse(name: &str) -> Option<Self> {
-        match name {
-            "jobs-and-serviceaccounts" => Some(Self::JobsAndServiceAccounts),
-            "selected" => Some(Self::Selected),
-            "all" => Some(Self::All),
-            _ => None,
-        }
-    }
-}
-
-impl BaselineSource {
-    fn parse(name: &str) -> Option<Self> {
-        match name {
-            "live" => Some(Self::Live),
-            "record" => Some(Self::Record),
-            _ => None,
-        }
-    }
+    node.word("warn or deny", Strictness::parse, |value| *strictness = value);
 }
 
 impl Accepted {

@@ -1,14 +1,26 @@
 //! What each setting means, for tables and forms.
 
+use serde_json::{Value, json};
+
+use super::parsed::Settings;
+use super::words::{BaselineSource, Scope, Strictness, WeightMode};
+
 /// One setting.
 pub struct Setting {
     /// Dotted, as in error messages; `<rule>` stands for a rule's name.
     pub path: &'static str,
-    /// The default, as JSON.
-    pub default: &'static str,
+    /// What settings say of it; `None` for those of rules, each of which has its own.
+    value: Option<fn(&Settings) -> Value>,
     pub help: &'static str,
     pub form: Form,
     pub obeyed_by: Obeyed,
+}
+
+impl Setting {
+    /// The default, if it is one value.
+    pub fn default(&self) -> Option<Value> {
+        self.value.map(|value| value(&Settings::default()))
+    }
 }
 
 /// How a form asks for a setting.
@@ -36,154 +48,154 @@ pub enum Obeyed {
 pub const SETTINGS: &[Setting] = &[
     Setting {
         path: "rules.<rule>",
-        default: "see the table of rules",
+        value: None,
         help: "the rule's level: off, warn, deny, and for some fix",
         form: Form::Levels,
         obeyed_by: Obeyed::ByBoth,
     },
     Setting {
         path: "selectors",
-        default: r#"[{"matchLabels":{"stable-hooks/migration":"true"}}]"#,
+        value: Some(|settings| json!(settings.selectors)),
         help: "Kubernetes LabelSelectors; an object that one of them matches is a migration, `[{}]` matches all",
         form: Form::Selectors,
         obeyed_by: Obeyed::ByBoth,
     },
     Setting {
         path: "migrationLabels.keys",
-        default: r#"["app.kubernetes.io/component","component","app"]"#,
+        value: Some(|settings| json!(settings.migration_labels.keys)),
         help: "labels whose value says what an object is",
         form: Form::Texts,
         obeyed_by: Obeyed::ByBoth,
     },
     Setting {
         path: "migrationLabels.words",
-        default: r#"["migrate","migration","migrations","migrator","migrators"]"#,
+        value: Some(|settings| json!(settings.migration_labels.words)),
         help: "an object is a migration when the value of one of these labels, split at everything that is no letter or digit, has one of these words",
         form: Form::Texts,
         obeyed_by: Obeyed::ByBoth,
     },
     Setting {
         path: "events.complete",
-        default: "true",
+        value: Some(|settings| json!(settings.events.complete)),
         help: "`hook-events` adds the missing install or upgrade event; false: it only spells",
         form: Form::Boolean,
         obeyed_by: Obeyed::ByObjects,
     },
     Setting {
         path: "deletePolicy",
-        default: r#""before-hook-creation""#,
+        value: Some(|settings| json!(settings.delete_policy.to_string())),
         help: "the normal form of `helm.sh/hook-delete-policy`; several policies separated by commas",
         form: Form::Text,
         obeyed_by: Obeyed::ByObjects,
     },
     Setting {
         path: "weights.job",
-        default: "10",
+        value: Some(|settings| json!(settings.weights.job)),
         help: "the weight of a Job that has none",
         form: Form::Integer,
         obeyed_by: Obeyed::ByObjects,
     },
     Setting {
         path: "weights.serviceAccount",
-        default: "0",
+        value: Some(|settings| json!(settings.weights.service_account)),
         help: "the weight of a ServiceAccount that has none",
         form: Form::Integer,
         obeyed_by: Obeyed::ByObjects,
     },
     Setting {
         path: "weights.mode",
-        default: r#""keep""#,
+        value: Some(|settings| json!(settings.weights.mode.word())),
         help: "keep: a weight that Helm can read stays; enforce: it becomes the weight above",
-        form: Form::Choice(&["keep", "enforce"]),
+        form: Form::Choice(WeightMode::WORDS),
         obeyed_by: Obeyed::ByObjects,
     },
     Setting {
         path: "jobTtlSeconds",
-        default: "60",
+        value: Some(|settings| json!(settings.job_ttl_seconds)),
         help: "the least `ttlSecondsAfterFinished` of a hook Job, in seconds",
         form: Form::Integer,
         obeyed_by: Obeyed::ByObjects,
     },
     Setting {
         path: "mutate",
-        default: "true",
+        value: Some(|settings| json!(settings.mutate)),
         help: "false: never a patch; `fix` then acts as `warn`",
         form: Form::Boolean,
         obeyed_by: Obeyed::ByObjects,
     },
     Setting {
         path: "namespaces.ignore",
-        default: "[]",
+        value: Some(|settings| json!(settings.namespaces.ignore)),
         help: "names of namespaces whose objects are always allowed",
         form: Form::Texts,
         obeyed_by: Obeyed::ByBoth,
     },
     Setting {
         path: "releases.scope",
-        default: r#""jobs-and-serviceaccounts""#,
+        value: Some(|settings| json!(settings.releases.scope.word())),
         help: "whose flip is denied in a release record: every Job and ServiceAccount; selected: only selected ones, the others are warned about; all: every kind",
-        form: Form::Choice(&["jobs-and-serviceaccounts", "selected", "all"]),
+        form: Form::Choice(Scope::WORDS),
         obeyed_by: Obeyed::ByReleases,
     },
     Setting {
         path: "releases.rollback",
-        default: r#""warn""#,
+        value: Some(|settings| json!(settings.releases.rollback.word())),
         help: "deny: a rollback can be denied too; it may be the only way out",
-        form: Form::Choice(&["warn", "deny"]),
+        form: Form::Choice(Strictness::WORDS),
         obeyed_by: Obeyed::ByReleases,
     },
     Setting {
         path: "releases.baseline",
-        default: r#""live""#,
+        value: Some(|settings| json!(settings.releases.baseline.word())),
         help: "what a record is compared with: the live objects that it names; record: the record of the release's last good revision too, which needs the right to read it",
-        form: Form::Choice(&["live", "record"]),
+        form: Form::Choice(BaselineSource::WORDS),
         obeyed_by: Obeyed::ByReleases,
     },
     Setting {
         path: "releases.accept",
-        default: "[]",
+        value: Some(|settings| json!(settings.releases.accepted())),
         help: "flips that may happen, each once: `namespace/name@revision`, the namespace in which the release's records are stored and the very revision that flips",
         form: Form::Texts,
         obeyed_by: Obeyed::ByReleases,
     },
     Setting {
         path: "releases.undecodable",
-        default: r#""warn""#,
+        value: Some(|settings| json!(settings.releases.undecodable.word())),
         help: "a release record that cannot be read: allowed with a warning, or denied",
-        form: Form::Choice(&["warn", "deny"]),
+        form: Form::Choice(Strictness::WORDS),
         obeyed_by: Obeyed::ByReleases,
     },
     Setting {
         path: "releases.onLookupFailure",
-        default: r#""warn""#,
+        value: Some(|settings| json!(settings.releases.on_lookup_failure.word())),
         help: "a lookup that fails: what could not be checked is warned about, or the record is denied",
-        form: Form::Choice(&["warn", "deny"]),
+        form: Form::Choice(Strictness::WORDS),
         obeyed_by: Obeyed::ByReleases,
     },
     Setting {
         path: "releases.limits.lookups",
-        default: "32",
+        value: Some(|settings| json!(settings.releases.limits.lookups)),
         help: "objects that are looked up for one record",
         form: Form::Integer,
         obeyed_by: Obeyed::ByReleases,
     },
     Setting {
         path: "releases.limits.revisions",
-        default: "10",
+        value: Some(|settings| json!(settings.releases.limits.revisions)),
         help: "older revisions that are looked at to find the baseline record",
         form: Form::Integer,
         obeyed_by: Obeyed::ByReleases,
     },
     Setting {
         path: "releases.limits.inflatedBytes",
-        default: "16777216",
+        value: Some(|settings| json!(settings.releases.limits.inflated_bytes)),
         help: "size of an inflated record, in bytes",
         form: Form::Integer,
         obeyed_by: Obeyed::ByReleases,
     },
     Setting {
         path: "releases.limits.documents",
-        default: "10000",
+        value: Some(|settings| json!(settings.releases.limits.documents)),
         help: "documents in a record's manifest",
         form: Form::Integer,
         obeyed_by: Obeyed::ByReleases,
@@ -194,8 +206,7 @@ pub const SETTINGS: &[Setting] = &[
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Form, SETTINGS};
-    use crate::settings::Settings;
+    use super::{Form, SETTINGS, Settings};
     use crate::testing::test;
 
     /// `{"a": {"b": value}}` for the path `a.b`.
@@ -204,9 +215,9 @@ mod tests {
     }
 
     #[test]
-    fn every_documented_default_is_the_default() {
+    fn every_documented_default_is_taken_for_the_default() {
         for setting in SETTINGS.iter().skip(1) {
-            let value: Value = serde_json::from_str(setting.default).unwrap();
+            let value = setting.default().unwrap();
             assert_eq!(Settings::parse(&at(setting.path, value)).unwrap(), Settings::default(), "{}", setting.path);
         }
     }

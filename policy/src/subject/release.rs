@@ -17,7 +17,7 @@ use crate::settings::Settings;
 use crate::shown::Shown;
 pub(crate) use contents::{Contents, HookDocument, ResourceDocument};
 use helm::Event;
-use helm::operation::Operation;
+use helm::operation::{Operation, Told};
 use helm::record::{ApplyMethod, Record};
 pub(crate) use lookups::Live;
 use lookups::Lookups;
@@ -30,6 +30,8 @@ pub(crate) const ACCEPT_LABEL: &str = "stable-hooks/accept-flip";
 pub(crate) struct Release<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) operation: Operation,
+    /// Where that is known.
+    pub(crate) told: Option<Told>,
     pub(crate) name: &'a str,
     /// Where the record is stored.
     pub(crate) namespace: &'a str,
@@ -53,6 +55,7 @@ pub(crate) struct Stored<'a> {
     pub(crate) record: &'a Record,
     pub(crate) namespace: &'a str,
     pub(crate) operation: Operation,
+    pub(crate) told: Option<Told>,
     pub(crate) accepted_revision: Option<&'a str>,
 }
 
@@ -81,6 +84,7 @@ impl<'a> Release<'a> {
         let release = Self {
             settings,
             operation: stored.operation,
+            told: stored.told,
             name: &record.name,
             namespace: stored.namespace,
             objects_namespace: &record.namespace,
@@ -124,7 +128,9 @@ impl<'a> Release<'a> {
 
     /// The hooks that this operation runs, in the order in which it runs them.
     pub(crate) fn hooks_now(&self) -> impl Iterator<Item = &HookDocument<'a>> {
-        let at = |event: Event| self.record.hooks.iter().filter(move |hook| hook.events.contains(&event));
+        let runs_none = self.told.is_some_and(|told| told.runs_no_hooks);
+        let hooks: &[HookDocument<'a>] = if runs_none { &[] } else { &self.record.hooks };
+        let at = |event: Event| hooks.iter().filter(move |hook| hook.events.contains(&event));
         let (pre, post) = (self.operation.pre(), self.operation.post());
         at(pre).chain(at(post).filter(move |hook| !hook.events.contains(&pre)))
     }
@@ -239,5 +245,33 @@ impl Live {
             Self::Found(object) => Some(object),
             Self::Absent | Self::Unknown => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use helm::operation::{Operation, Told};
+    use helm::record::{Record, RecordHook};
+
+    use super::{Release, Stored};
+    use crate::cluster::NoCluster;
+    use crate::settings::Settings;
+    use crate::testing::test;
+
+    #[test]
+    fn helm_that_was_told_to_run_no_hooks_runs_none() {
+        let hook = RecordHook { events: vec!["pre-upgrade".to_owned()], ..RecordHook::default() };
+        let record = Record { hooks: vec![hook], ..Record::default() };
+        let settings = Settings::default();
+        let runs = |told| {
+            let stored =
+                Stored { record: &record, namespace: "", operation: Operation::Upgrade, told, accepted_revision: None };
+            Release::prepare(&stored, None, &settings, &NoCluster).0.hooks_now().count()
+        };
+        let told =
+            Told { runs_no_hooks: true, takes_ownership: false, waits: false, timeout: Duration::from_secs(300) };
+        assert_eq!((runs(None), runs(Some(told)), runs(Some(Told { runs_no_hooks: false, ..told }))), (1, 0, 1));
     }
 }
