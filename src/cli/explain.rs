@@ -2,13 +2,12 @@
 
 use std::io::{self, Write};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use stable_hooks_policy::{RuleId, docs, rules};
 
 use super::arguments::OutputArguments;
 use super::outcome::{Failure, Outcome, written};
-use crate::output::Format;
 
 /// Shows a rule's page, or lists the rules
 #[derive(Debug, Args)]
@@ -18,7 +17,17 @@ pub(super) struct Arguments {
     #[arg(value_name = "RULE")]
     rule: Option<String>,
     #[command(flatten)]
-    output: OutputArguments,
+    output: OutputArguments<Format>,
+}
+
+/// How pages are written.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Markdown, and the list as a table
+    #[default]
+    Human,
+    /// JSON, version 1
+    Json,
 }
 
 #[derive(Serialize)]
@@ -46,9 +55,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         written(
             match arguments.output.output {
                 Format::Json => write_json(&mut stdout, &rules),
-                Format::Sarif | Format::Github | Format::PolicyReport | Format::OpenReports => {
-                    return Err(Failure("a rule's page is written as human or json".to_owned()));
-                }
                 Format::Human if arguments.rule.is_some() => {
                     rules.iter().try_for_each(|rule| stdout.write_all(docs::page(*rule).as_bytes()))
                 }

@@ -5,21 +5,13 @@ use std::io::{self, Write};
 use stable_hooks_policy::shown::Visible;
 
 use super::writer::Writer;
-use crate::judged::{Finding, Judged, Level, Summary};
+use crate::judged::{Finding, Judged, Level};
 
 pub(super) struct Github;
 
 impl Writer for Github {
-    fn begin(&mut self, _: &mut dyn Write) -> io::Result<()> {
-        Ok(())
-    }
-
     fn result(&mut self, out: &mut dyn Write, judged: &Judged) -> io::Result<()> {
         judged.findings.iter().try_for_each(|finding| write_command(out, judged, finding))
-    }
-
-    fn end(&mut self, _: &mut dyn Write, _: &Summary) -> io::Result<()> {
-        Ok(())
     }
 }
 

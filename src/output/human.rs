@@ -16,10 +16,6 @@ const WIDTH: usize = 80;
 pub(super) struct Human;
 
 impl Writer for Human {
-    fn begin(&mut self, _: &mut dyn Write) -> io::Result<()> {
-        Ok(())
-    }
-
     fn result(&mut self, out: &mut dyn Write, judged: &Judged) -> io::Result<()> {
         write_judged(out, judged)
     }

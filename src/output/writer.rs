@@ -6,7 +6,15 @@ use crate::judged::{Judged, Summary};
 
 /// Writes the results of a run, each as soon as it is there.
 pub(crate) trait Writer {
-    fn begin(&mut self, out: &mut dyn Write) -> io::Result<()>;
+    /// What stands before the first result.
+    fn begin(&mut self, _: &mut dyn Write) -> io::Result<()> {
+        Ok(())
+    }
+
     fn result(&mut self, out: &mut dyn Write, judged: &Judged) -> io::Result<()>;
-    fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()>;
+
+    /// What stands behind the last one.
+    fn end(&mut self, _: &mut dyn Write, _: &Summary) -> io::Result<()> {
+        Ok(())
+    }
 }

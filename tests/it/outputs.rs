@@ -185,7 +185,7 @@ fn outputs_a_page_has_no_locations() {
     for format in ["sarif", "github", "policyreport", "openreports"] {
         let output = run(&["explain", "-o", format], b"");
         assert_eq!(code(&output), 2);
-        assert!(stderr(&output).contains("human or json"), "{}", stderr(&output));
+        assert!(stderr(&output).contains("[possible values: human, json]"), "{}", stderr(&output));
     }
 }
 
