@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use helm::DeletePolicy;
+use json_patch::jsonptr::Pointer;
 use serde_json::Value;
 use stable_hooks_policy::cluster::NoCluster;
 use stable_hooks_policy::finding::Finding;
@@ -11,7 +12,7 @@ use stable_hooks_policy::references::{DEFAULT_SERVICE_ACCOUNT, RefKind};
 use stable_hooks_policy::shown::Shown;
 use stable_hooks_policy::{Request, RuleId, evaluate};
 
-use super::edit::{Edit, apply};
+use super::edit::{ANNOTATIONS, Edit, apply};
 use super::events::{Completions, complete};
 use super::remark::{Options, Remark};
 use super::stream::{Entry, Selection, Stream};
@@ -203,9 +204,10 @@ fn left_over(entry: &Entry<'_>, object: Value, kept: &[Kept], options: Options<'
     texts
 }
 
+/// The annotation that the finding is about.
 fn annotation(finding: &Finding) -> Option<String> {
-    let key = finding.path.as_str().strip_prefix("/metadata/annotations/")?;
-    Some(key.replace("~1", "/").replace("~0", "~"))
+    let (parent, key) = Pointer::parse(finding.path.as_str()).ok()?.split_back()?;
+    (parent == ANNOTATIONS).then(|| key.decoded().into_owned())
 }
 
 /// Why this verb never mends what such a rule finds.
