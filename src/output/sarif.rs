@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use stable_hooks_policy::{RuleId, docs, rule, rules};
 
@@ -88,16 +89,13 @@ fn physical_location(place: &Place) -> Value {
     location
 }
 
+/// RFC 3986 lets these four marks stand, and the slash separates the segments of a path.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+
 /// A path as a relative URI, or with a scheme if it is absolute.
 fn uri(path: &str) -> String {
-    use std::fmt::Write as _;
-
     let scheme = if path.starts_with('/') { "file://" } else { "" };
-    path.bytes().fold(scheme.to_owned(), |mut uri, byte| {
-        let is_plain = byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
-        let _ = if is_plain { write!(uri, "{}", char::from(byte)) } else { write!(uri, "%{byte:02X}") };
-        uri
-    })
+    format!("{scheme}{}", utf8_percent_encode(path, ESCAPED))
 }
 
 #[cfg(test)]
@@ -108,5 +106,9 @@ mod tests {
     fn paths_become_uris() {
         assert_eq!(uri("charts/a b/ü:1.yaml"), "charts/a%20b/%C3%BC%3A1.yaml");
         assert_eq!(uri("/srv/x"), "file:///srv/x");
+        assert_eq!(uri("../a_b~c-1.d"), "../a_b~c-1.d");
+        assert_eq!(uri("100%#?&=+,;@!$'()*[]"), "100%25%23%3F%26%3D%2B%2C%3B%40%21%24%27%28%29%2A%5B%5D");
+        assert_eq!(uri("\"<>\\^`{|}\t\u{7f}"), "%22%3C%3E%5C%5E%60%7B%7C%7D%09%7F");
+        assert_eq!(uri("日本/\u{1f600}"), "%E6%97%A5%E6%9C%AC/%F0%9F%98%80");
     }
 }
