@@ -6,40 +6,43 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use stable_hooks_policy::{RuleId, docs, rule, rules};
 
-use super::results::Results;
+use super::results::Pretty;
 use super::writer::Writer;
 use crate::judged::{Finding, Judged, Level, Place, Summary};
 
 #[derive(Default)]
-pub(super) struct Sarif(Results);
+pub(super) struct Sarif(Pretty);
 
 impl Writer for Sarif {
     fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        self.0 = Results::begin(out, &document())?;
-        Ok(())
+        self.0.open_object(out)?;
+        self.0.field(out, "$schema", &"https://json.schemastore.org/sarif-2.1.0.json")?;
+        self.0.open_list(out, "runs")?;
+        self.0.open_object(out)?;
+        self.0.open_list(out, "results")
     }
 
     fn result(&mut self, out: &mut dyn Write, judged: &Judged) -> io::Result<()> {
-        judged.findings.iter().try_for_each(|finding| self.0.push(out, &result(judged, finding)))
+        judged.findings.iter().try_for_each(|finding| self.0.item(out, &result(judged, finding)))
     }
 
     fn end(&mut self, out: &mut dyn Write, _: &Summary) -> io::Result<()> {
-        self.0.end(out, &document())
+        self.0.close(out)?;
+        self.0.field(out, "tool", &json!({"driver": driver()}))?;
+        self.0.close(out)?;
+        self.0.close(out)?;
+        self.0.field(out, "version", &"2.1.0")?;
+        self.0.close(out)
     }
 }
 
-fn document() -> Value {
+fn driver() -> Value {
     let rules: Vec<_> = RuleId::ALL.iter().map(|id| descriptor(*id)).collect();
-    let driver = json!({
+    json!({
         "name": env!("CARGO_PKG_NAME"),
         "version": env!("CARGO_PKG_VERSION"),
         "informationUri": env!("CARGO_PKG_REPOSITORY"),
         "rules": rules,
-    });
-    json!({
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": []}],
     })
 }
 
