@@ -37,7 +37,7 @@ impl Native {
         Self(cluster)
     }
 
-    /// The answer to a request that was read already: writing and reading it again would take most of the time.
+    /// The answer to a request that was read already, which would otherwise be written and read once more.
     fn respond(&self, request: Request, settings: &Value) -> ValidationResponse {
         let wire::Response { accepted, message, code, mutated_object, audit_annotations, warnings } =
             wire::answer(request, settings, self);
@@ -123,7 +123,7 @@ pub fn ask(engine: &dyn Engine, request: &Value, settings: &Value) -> Result<Ans
     Ok(Answer::new(request, by_bytes(engine, request, settings)?))
 }
 
-/// Asks for a verdict on a request that stands in a file: a malformed one is an error.
+/// Asks for a verdict on a request that no API server has sent: a malformed one is an error.
 pub fn judge(engine: &dyn Engine, request: &Value, settings: &Value) -> Result<Answer, EngineError> {
     let read = if fits_a_payload(request) { Request::parse(request.clone())? } else { Err(RequestError::NotJson)? };
     let response = match engine.native() {
@@ -159,7 +159,7 @@ pub fn check_settings(engine: &dyn Engine, settings: &Value) -> Result<(), Engin
     Err(EngineError::Settings(answer.message.unwrap_or_else(|| "the settings are not valid".to_owned())))
 }
 
-/// What the host hands to `validate`.
+/// The bytes that the host hands to `validate`.
 pub fn payload(request: &Value, settings: &Value) -> Vec<u8> {
     #[derive(Serialize)]
     struct Payload<'a> {

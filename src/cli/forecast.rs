@@ -75,7 +75,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::of(is_complete && summary.not_forecastable == 0, fails))
 }
 
-/// What could be found out.
+/// The forecasts, and whether they are all.
 struct Foretold {
     forecasts: Vec<Forecast>,
     /// All releases could be listed, and each chart that is given is that of one.
@@ -197,7 +197,7 @@ fn no_release(name: Option<&str>, scope: Scope<'_>) -> String {
     format!("there is no {release} {place} that can be upgraded")
 }
 
-/// Side by side; most of the time is `helm`'s and `kubectl`'s.
+/// The upgrades are judged side by side: `helm` and `kubectl` take most of the time.
 fn forecasts(releases: &[Installed], next: &Next, judge: &Judge) -> Vec<Forecast> {
     let waiting = Mutex::new(releases.iter());
     let (sender, receiver) = mpsc::channel();
@@ -210,7 +210,7 @@ fn forecasts(releases: &[Installed], next: &Next, judge: &Judge) -> Vec<Forecast
             scope.spawn(move || {
                 let take = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
                 while let Some(release) = take() {
-                    // Who receives lives as long as this does.
+                    // The receiver outlives this thread.
                     let _ = sender.send(forecast(judge, release, next.of(release)));
                 }
             });

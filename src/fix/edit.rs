@@ -82,7 +82,7 @@ impl Place {
 /// A collection that has begun and not ended.
 enum Open {
     Sequence,
-    /// With the key whose value comes next.
+    /// The key is that of the value that comes next.
     Mapping {
         key: Option<String>,
         style: StructureStyle,

@@ -8,7 +8,7 @@ use super::edit::{Edit, apply};
 use super::needs::{Need, Needs};
 use super::stream::{Entry, Stream};
 
-/// For each hook that lacks an event, by its place among the objects: the events it may have, or what stands against it.
+/// The hooks that lack an event, by their places among the objects: the events that each may have, or why not.
 pub(super) type Completions = BTreeMap<usize, Result<Events, String>>;
 
 /// Completes the hooks at these places.
@@ -18,7 +18,7 @@ pub(super) fn complete(stream: &Stream<'_>, places: &[usize]) -> Completions {
     let lacking = |place: &usize| {
         let hook = stream.objects.get(*place)?;
         let (events, completed) = (hook.events()?, hook.events()?.completed());
-        // What another hook counts on must not fail later.
+        // Another hook may count on this edit, so it must not fail later.
         let edit = Edit { key: helm::HOOK, value: completed.to_string() };
         let possible = apply(stream.text(hook.document), &edit).map(|_| completed).map_err(str::to_owned);
         (completed != events).then_some((*place, possible))

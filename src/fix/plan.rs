@@ -1,4 +1,4 @@
-//! What should change in a stream, what of that is safe, and what is left for people.
+//! The changes that a stream should see: those that are safe are planned, and the others left to people.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -144,7 +144,7 @@ impl Candidate<'_> {
         if let Some(normal) = events.map(|events| events.to_string()).filter(|normal| hook != normal) {
             edits.push(Edit { key: helm::HOOK, value: normal });
         }
-        // Where no policy is written Helm takes this one, and fails where it is to delete what has no name.
+        // Helm takes this policy where none is written, and fails to delete an object without a name.
         let written = self.entry.annotation(helm::HOOK_DELETE_POLICY).filter(|_| !self.entry.head.name.is_empty());
         if let Some(written) = written.filter(|_| !self.entry.delete_policies().contains(BEFORE_HOOK_CREATION)) {
             match self.deletion_obstacle(stream) {
@@ -168,7 +168,7 @@ impl Candidate<'_> {
     }
 }
 
-/// Items that Helm does not know stay: what they were meant to be only their author knows.
+/// Items that Helm does not know stay: only their author knows what they were meant to be.
 fn with_before_hook_creation(written: &str) -> String {
     let mut items = vec![BEFORE_HOOK_CREATION.as_str().to_owned()];
     for item in helm::items(written).filter(|item| !item.is_empty()) {
@@ -179,7 +179,7 @@ fn with_before_hook_creation(written: &str) -> String {
     items.join(",")
 }
 
-/// What the policy still finds in the annotations, each with the reason why it was not mended here.
+/// The findings that the policy still has in the annotations, each with the reason why it was not mended here.
 fn left_over(entry: &Entry<'_>, object: Value, kept: &[Kept], options: Options<'_>) -> Vec<String> {
     let request = request_of(Content::Manifest(object), false);
     let verdict = Request::parse(request).map(|request| evaluate(&request, options.settings, &NoCluster));

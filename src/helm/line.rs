@@ -37,7 +37,7 @@ fn only(lines: &[(usize, &str)], field: &str) -> Option<usize> {
     }
 }
 
-/// What stands behind `key:` in a line of YAML, the key quoted or not, in a list or not.
+/// The value behind `key:` in a line of YAML, the key quoted or not, in a list or not.
 fn value_of<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     let line = line.trim_start_matches(['-', ' ', '\t']);
     let quote = line.chars().next().filter(|first| ['"', '\''].contains(first));

@@ -76,7 +76,7 @@ impl Writer for PolicyReport {
     }
 }
 
-/// One result. What is not known is left out: the API server refuses null for a string.
+/// One result. Fields that are not known are left out: the API server refuses null for a string.
 #[derive(Serialize)]
 struct Item<'a> {
     source: &'static str,

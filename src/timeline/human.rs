@@ -155,7 +155,7 @@ impl Page<'_> {
         lines.join("\n")
     }
 
-    /// What is said below an object: what goes for it, and what it needs.
+    /// The lines below an object: what is deleted for it, and what it needs.
     fn details(&self, column: Column, place: usize, cell: Cell<'_>) -> Vec<(Style, String)> {
         let mut lines: Vec<_> = cell
             .entry
@@ -176,7 +176,7 @@ impl Page<'_> {
     }
 }
 
-/// The lines of both sides; of one that only one of them has, which.
+/// The lines of both sides; a line that only one of them has says which.
 fn merged(sides: [Option<Vec<(Style, String)>>; 2], timeline: &Timeline) -> Vec<String> {
     let line = |side: &str, (style, text): &(Style, String)| format!("{style}{side}{text}{style:#}");
     match &sides {

@@ -35,7 +35,7 @@ pub(crate) enum Row<'a> {
         before: Option<Cell<'a>>,
         after: Option<Cell<'a>>,
     },
-    /// Objects that nobody looks for, and whether others of the stage are shown.
+    /// Objects that are not looked for, and whether others of the stage are shown.
     Folded {
         stage: Stage,
         before: Vec<&'a Entry>,
@@ -47,7 +47,7 @@ pub(crate) enum Row<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Cell<'a> {
     pub(crate) entry: &'a Entry,
-    /// Of a hook.
+    /// `None` for what is no hook.
     pub(crate) weight: Option<i64>,
     stage: Stage,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Crossing<'a> {
     pub(crate) is_trouble: bool,
 }
 
-/// What a hook needs, from its row to that of the object.
+/// A need of a hook, from its row to that of the object.
 pub(crate) struct NeedLine<'a> {
     pub(crate) need: &'a Need,
     pub(crate) hook: usize,
@@ -113,7 +113,7 @@ impl<'a> Layout<'a> {
         Self { rows, crossings, before, after }
     }
 
-    /// What the hooks of a side need.
+    /// The needs of the hooks of a side.
     pub(crate) fn needs(&self, column: Column) -> &[NeedLine<'a>] {
         match column {
             Column::Before => &self.before,
@@ -121,7 +121,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// What the hook in that row needs.
+    /// The needs of the hook in that row.
     pub(crate) fn needs_in(&self, column: Column, row: usize) -> impl Iterator<Item = &NeedLine<'a>> {
         self.needs(column).iter().filter(move |line| line.hook == row)
     }
@@ -134,7 +134,7 @@ impl Column {
         self == Self::Before
     }
 
-    /// Of two things, the one of this side.
+    /// Picks the one of two things that belongs to this side.
     pub(crate) fn of<T>(self, (before, after): (T, T)) -> T {
         match self {
             Self::Before => before,
@@ -171,7 +171,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// What a folded row says of one side.
+/// The words of a folded row for one side.
 pub(crate) fn fold_text(count: usize, is_rest: bool) -> String {
     let (more, plural) = (if is_rest { " more" } else { "" }, if count == 1 { "" } else { "s" });
     format!("{count}{more} resource{plural}")

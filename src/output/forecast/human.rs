@@ -43,14 +43,14 @@ fn cells(forecast: &Forecast) -> [String; 5] {
     [forecast.outlook().as_str().to_owned(), namespace, name, chart, why]
 }
 
-/// The first column in colour; nothing behind the last.
+/// Colours the first column, and leaves no blanks behind the last.
 fn write_row(out: &mut dyn Write, cells: &[String], widths: &[usize], style: Style) -> io::Result<()> {
     let padded = |(cell, width): (&String, &usize)| {
         let padding = " ".repeat(width.saturating_sub(display_width(cell)));
         format!("{cell}{padding}")
     };
     let line = cells.iter().zip(widths).map(padded).collect::<Vec<_>>().join("  ");
-    // The words of an outlook are as long as they are wide.
+    // The words of an outlook are ASCII: as many bytes as columns.
     let first = widths.first().copied().unwrap_or_default();
     let (outlook, rest) = line.split_at_checked(first).unwrap_or((&line, ""));
     writeln!(out, "{style}{outlook}{style:#}{}", rest.trim_end())

@@ -10,7 +10,7 @@ pub(super) const TRACK: i32 = 9;
 /// Between the names and the first line.
 pub(super) const FIRST: i32 = 24;
 
-/// By the row of the object, the hooks that need it, in time or too late.
+/// The hooks that need an object, by its row and by whether it comes too late for them.
 pub(super) type Buses<'a> = BTreeMap<(usize, bool), Vec<&'a NeedLine<'a>>>;
 
 pub(super) fn buses<'a>(lines: &'a [NeedLine<'a>]) -> (Buses<'a>, Vec<usize>) {

@@ -11,7 +11,7 @@ use crate::timeline::model::{Deleted, Side, Timeline};
 
 /// The width of a character of the names, in tenths of a pixel: those fonts are 0.6 of their size wide.
 const CHARACTER: i32 = 78;
-/// And of the smaller text, which is not so even.
+/// The same for the smaller text, which is not so even.
 const SMALL: i32 = 66;
 pub(super) const MARGIN: i32 = 24;
 /// Between a mark and its text.
@@ -31,7 +31,7 @@ const NARROWEST: usize = 24;
 pub(super) struct Columns {
     before: Option<i32>,
     after: i32,
-    /// Of the names, in characters.
+    /// The width of the names, in characters.
     pub(super) room: usize,
     pub(super) width: i32,
 }
@@ -180,7 +180,7 @@ impl Columns {
         texts.into_iter().enumerate().map(text).collect()
     }
 
-    /// The findings below each other, from there on down; and where they end.
+    /// The findings below each other, from `top` on down; and where they end.
     pub(super) fn findings(&self, timeline: &Timeline, top: i32) -> (Vec<PictureFinding>, i32) {
         let (x, mut y) = (MARGIN + 10, top);
         let finding = |(place, finding): (usize, &Finding)| {
@@ -203,7 +203,7 @@ impl Columns {
     }
 }
 
-/// What is said below an object: what goes for it, and what comes too late for it.
+/// The lines below an object: what is deleted for it, and what comes too late for it.
 fn details(
     timeline: &Timeline,
     layout: &Layout<'_>,
@@ -226,7 +226,7 @@ pub(in crate::timeline) fn level_class(level: Level) -> &'static str {
     }
 }
 
-/// Of that many characters of a name.
+/// The width of that many characters of a name.
 pub(super) fn text_width(characters: usize) -> i32 {
     count(characters).saturating_mul(CHARACTER) / 10
 }
@@ -236,7 +236,7 @@ fn small_characters(width: i32) -> usize {
     usize::try_from(width.saturating_mul(10) / SMALL).unwrap_or_default()
 }
 
-/// As wide as how many characters of a name.
+/// How many characters of a name are as wide as that many of the smaller text.
 fn small_in_characters(characters: usize) -> usize {
     usize::try_from(count(characters).saturating_mul(SMALL) / CHARACTER + 1).unwrap_or_default()
 }
@@ -250,7 +250,7 @@ fn text_length(timeline: &Timeline, cell: Cell<'_>) -> usize {
     display_width(&object.kind) + 1 + display_width(&timeline.name(object)) + weight_length(cell.weight)
 }
 
-/// At most that many columns of it.
+/// The text, cut to at most that many columns.
 fn clipped(text: &str, most: usize) -> String {
     if display_width(text) <= most {
         return text.to_owned();
