@@ -123,7 +123,7 @@ pub fn ask(engine: &dyn Engine, request: &Value, settings: &Value) -> Result<Ans
     Ok(Answer::new(request, by_bytes(engine, request, settings)?))
 }
 
-/// Asks for a verdict on a request that no API server has sent: a malformed one is an error.
+/// Asks for a verdict as the command line reports it: a malformed request is an error.
 pub fn judge(engine: &dyn Engine, request: &Value, settings: &Value) -> Result<Answer, EngineError> {
     let read = if fits_a_payload(request) { Request::parse(request.clone())? } else { Err(RequestError::NotJson)? };
     let response = match engine.native() {

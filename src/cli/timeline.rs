@@ -122,21 +122,25 @@ fn of_records(inputs: &[PathBuf], arguments: &Arguments, run: &mut Run) -> Resul
 
 /// Each revision beside the one that it is compared with; a first one is shown beside the next.
 fn timelines(records: &Records, judged: &[Option<Judged>], settings: &Value) -> Vec<Timeline> {
-    let all = || records.given.iter().map(|given| &given.record).zip(judged);
-    let said = |record: &StoredRecord| {
-        let found = all().find(|(given, _)| std::ptr::eq(*given, record));
-        found.and_then(|(_, judged)| judged.as_ref())
-    };
-    let baselines: Vec<_> = all().map(|(record, _)| records.baseline(record)).collect();
-    let is_shown_beside = |record| baselines.iter().flatten().any(|baseline| std::ptr::eq(*baseline, record));
-    let shown = all().zip(&baselines).filter(|((record, _), baseline)| baseline.is_some() || !is_shown_beside(*record));
-    shown
-        .filter_map(|((record, judged), baseline)| {
-            // The findings about a revision that has a baseline stand beside that baseline.
-            let before = baseline.map(|first| (first, said(first).filter(|_| records.baseline(first).is_none())));
-            timeline(before, (record, judged.as_ref()?), |record| records.baseline(record), settings)
-        })
-        .collect()
+    let all: Vec<_> = records.given.iter().map(|given| &given.record).zip(judged).collect();
+    let baselines: Vec<_> = all.iter().map(|(record, _)| records.baseline(record)).collect();
+    let mut timelines = Vec::new();
+    for ((record, judged), baseline) in all.iter().zip(&baselines) {
+        let is_shown_beside = baselines.iter().flatten().any(|baseline| std::ptr::eq(*baseline, *record));
+        let Some(judged) = judged.as_ref().filter(|_| baseline.is_some() || !is_shown_beside) else { continue };
+        // The findings about a revision that has a baseline stand beside that baseline.
+        let before = baseline.map(|first| match records.baseline(first) {
+            Some(_) => (first, None),
+            None => (first, judged_of(&all, first)),
+        });
+        timelines.extend(timeline(before, (record, judged), |record| records.baseline(record), settings));
+    }
+    timelines
+}
+
+fn judged_of<'j>(all: &[(&StoredRecord, &'j Option<Judged>)], record: &StoredRecord) -> Option<&'j Judged> {
+    let (_, judged) = all.iter().find(|(given, _)| std::ptr::eq(*given, record))?;
+    judged.as_ref()
 }
 
 /// `None` where the records cannot be read, which has been told already.

@@ -62,7 +62,7 @@ impl Needs {
         self.all.get(&place).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The objects that may be meant, each with its place. What is not in the stream is not created later in it.
+    /// The objects that may be meant, each with its place. An object that is not in the stream is not created later in it.
     pub(super) fn meant<'s>(
         &'s self,
         stream: &'s Stream<'s>,

@@ -7,7 +7,7 @@ use serde::Serialize;
 /// The document, as far as it is written.
 #[derive(Default)]
 pub(super) struct Pretty {
-    /// What is not closed yet, the innermost last.
+    /// The objects and lists that are not closed yet, the innermost last.
     open: Vec<Open>,
 }
 

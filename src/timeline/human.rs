@@ -157,15 +157,11 @@ impl Page<'_> {
 
     /// The lines below an object: what is deleted for it, and what it needs.
     fn details(&self, column: Column, place: usize, cell: Cell<'_>) -> Vec<(Style, String)> {
-        let mut lines: Vec<_> = cell
-            .entry
-            .deletes
-            .iter()
-            .map(|deletes| {
-                let style = if *deletes == Deleted::LastRun { CALM } else { DENY };
-                (style, deletes.to_string())
-            })
-            .collect();
+        let mut lines = Vec::new();
+        if let Some(deletes) = cell.entry.deletes {
+            let style = if deletes == Deleted::LastRun { CALM } else { DENY };
+            lines.push((style, deletes.to_string()));
+        }
         let (late, calm): (Vec<_>, Vec<_>) = self.layout.needs_in(column, place).partition(|line| line.need.late);
         lines.extend(late.into_iter().map(|line| (DENY, line.need.text(self.timeline))));
         if !calm.is_empty() {

@@ -245,8 +245,11 @@ fn folded<'a>(stage: Stage, pairs: Vec<Pair<'a>>, shown: &Shown<'_>) -> Vec<Row<
     rows
 }
 
+/// The stage and the row of an object.
+type Place = (Stage, usize);
+
 /// Where the objects of a side are brought about: run or created, not deleted.
-struct Places<'a>(BTreeMap<&'a ObjectRef, Vec<(Stage, usize)>>);
+struct Places<'a>(BTreeMap<&'a ObjectRef, Vec<Place>>);
 
 impl<'a> Places<'a> {
     fn of(rows: &[Row<'a>], cell: impl Fn(&Row<'a>) -> Option<Cell<'a>>) -> Self {
@@ -265,23 +268,32 @@ impl<'a> Places<'a> {
 }
 
 fn crossings<'a>(timeline: &Timeline, [before, after]: &[Places<'a>; 2]) -> Vec<Crossing<'a>> {
-    let flips = |object: &ObjectRef| {
-        let mut about = timeline.findings.iter().filter(|finding| finding.object == *object);
-        about.any(|finding| finding.rule == "release-identity-flip")
-    };
-    let mut crossings: Vec<_> = before
-        .0
-        .iter()
-        .filter_map(|(object, left)| {
-            let right = after.0.get(object)?;
-            let same = left.iter().find_map(|from| Some((*from, *right.iter().find(|to| to.0 == from.0)?)));
-            let ((from, above), (to, below)) = same.or_else(|| Some((*left.first()?, *right.first()?)))?;
-            let is_trouble = from != to && flips(object);
-            (above != below).then_some(Crossing { object, rows: (above, below), from, to, is_trouble })
-        })
-        .collect();
+    let mut crossings = Vec::new();
+    for (object, left) in &before.0 {
+        let ends = after.0.get(object).and_then(|right| ends(left, right));
+        let Some(((from, above), (to, below))) = ends else { continue };
+        if above != below {
+            let is_trouble = from != to && flips(timeline, object);
+            crossings.push(Crossing { object, rows: (above, below), from, to, is_trouble });
+        }
+    }
     crossings.sort_by_key(|crossing| crossing.rows);
     crossings
+}
+
+/// The places of an object on both sides: in a stage that both have, else the first ones.
+fn ends(before: &[Place], after: &[Place]) -> Option<(Place, Place)> {
+    for from in before {
+        if let Some(to) = after.iter().find(|(stage, _)| *stage == from.0) {
+            return Some((*from, *to));
+        }
+    }
+    Some((*before.first()?, *after.first()?))
+}
+
+fn flips(timeline: &Timeline, object: &ObjectRef) -> bool {
+    let mut about = timeline.findings.iter().filter(|finding| finding.object == *object);
+    about.any(|finding| finding.rule == "release-identity-flip")
 }
 
 /// One line for each object that a hook needs, however many of its fields do.

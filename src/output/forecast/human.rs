@@ -22,14 +22,12 @@ pub(super) fn write(out: &mut dyn Write, forecasts: &[Forecast]) -> io::Result<(
 
 fn write_table(out: &mut dyn Write, forecasts: &[Forecast]) -> io::Result<()> {
     let rows: Vec<_> = forecasts.iter().map(|forecast| (forecast.outlook(), cells(forecast))).collect();
-    let widths: Vec<_> = HEAD
-        .iter()
-        .enumerate()
-        .map(|(at, head)| {
-            let cells = rows.iter().filter_map(|(_, cells)| cells.get(at)).map(|cell| display_width(cell));
-            cells.max().unwrap_or_default().max(head.len())
-        })
-        .collect();
+    let mut widths = HEAD.map(str::len);
+    for (_, cells) in &rows {
+        for (width, cell) in widths.iter_mut().zip(cells) {
+            *width = display_width(cell).max(*width);
+        }
+    }
     if !rows.is_empty() {
         write_row(out, &HEAD.map(str::to_owned), &widths, Style::new())?;
     }

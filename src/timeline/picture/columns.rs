@@ -38,15 +38,17 @@ pub(super) struct Columns {
 
 impl Columns {
     pub(super) fn of(timeline: &Timeline, layout: &Layout<'_>) -> Self {
-        let longest = layout.rows.iter().enumerate().flat_map(|(place, row)| {
-            Column::ALL.map(|column| {
-                let cell = column.of(row.cells())?;
-                let details = details(timeline, layout, column, place, cell).into_iter();
-                let details = details.map(|(_, text)| small_in_characters(display_width(&text)));
-                details.chain([text_length(timeline, cell)]).max()
-            })
-        });
-        let room = longest.flatten().max().unwrap_or_default().clamp(NARROWEST, WIDEST);
+        let mut longest = 0;
+        for (place, row) in layout.rows.iter().enumerate() {
+            for column in Column::ALL {
+                let Some(cell) = column.of(row.cells()) else { continue };
+                longest = longest.max(text_length(timeline, cell));
+                for (_, text) in details(timeline, layout, column, place, cell) {
+                    longest = longest.max(small_in_characters(display_width(&text)));
+                }
+            }
+        }
+        let room = longest.clamp(NARROWEST, WIDEST);
         let names = text_width(room);
         let [left, right] = widths(layout);
         let before = timeline.before.is_some().then_some(MARGIN + left + names + GAP);
@@ -182,24 +184,25 @@ impl Columns {
 
     /// The findings below each other, from `top` on down; and where they end.
     pub(super) fn findings(&self, timeline: &Timeline, top: i32) -> (Vec<PictureFinding>, i32) {
-        let (x, mut y) = (MARGIN + 10, top);
-        let finding = |(place, finding): (usize, &Finding)| {
-            let top = y + 14;
-            let text = format!("{} {}", finding.object, Visible(&finding.message.replace('\n', " ")));
-            let lines = textwrap::wrap(&text, small_characters(self.width - x - 20 - MARGIN)).into_iter();
-            let line = |(line, text): (usize, std::borrow::Cow<'_, str>)| Written {
-                x: x + 20,
-                y: top + 22 + LINE * count(line),
-                class: "message".to_owned(),
-                text: text.into_owned(),
-            };
-            let lines: Vec<_> = lines.enumerate().map(line).collect();
-            y = top + 26 + LINE * count(lines.len());
+        let (mut findings, mut end) = (Vec::new(), top);
+        for (finding, number) in timeline.findings.iter().zip(1..) {
+            let (x, y) = (MARGIN + 10, end + 14);
+            let lines = self.message(finding, x + 20, y + 22);
+            end = y + 26 + LINE * count(lines.len());
             let (class, rule) = (level_class(finding.level), finding.rule.clone());
-            PictureFinding { number: place + 1, class, x, y: top, rule, lines }
-        };
-        let findings = timeline.findings.iter().enumerate().map(finding).collect();
-        (findings, y)
+            findings.push(PictureFinding { number, class, x, y, rule, lines });
+        }
+        (findings, end)
+    }
+
+    fn message(&self, finding: &Finding, x: i32, top: i32) -> Vec<Written> {
+        let text = format!("{} {}", finding.object, Visible(&finding.message.replace('\n', " ")));
+        let mut lines = Vec::new();
+        for (line, text) in textwrap::wrap(&text, small_characters(self.width - x - MARGIN)).into_iter().enumerate() {
+            let (class, y) = ("message".to_owned(), top + LINE * count(line));
+            lines.push(Written { x, y, class, text: text.into_owned() });
+        }
+        lines
     }
 }
 
