@@ -20,9 +20,9 @@ use thiserror::Error;
 pub trait Engine: Sync {
     fn validate(&self, payload: &[u8]) -> Result<Vec<u8>, CallError>;
     fn validate_settings(&self, settings: &[u8]) -> Result<Vec<u8>, CallError>;
-    /// The answer to a request that was read already; only who wants bytes is handed bytes.
-    fn respond(&self, asked: &Value, _: Request, settings: &Value) -> Result<ValidationResponse, EngineError> {
-        by_bytes(self, asked, settings)
+    /// The core that answers without bytes, if this engine is one.
+    fn native(&self) -> Option<&Native> {
+        None
     }
     /// The same engine before another view of the cluster.
     fn with_cluster(&self, cluster: Arc<ClusterView>) -> Box<dyn Engine>;
@@ -35,6 +35,15 @@ pub struct Native(Arc<ClusterView>);
 impl Native {
     pub fn new(cluster: Arc<ClusterView>) -> Self {
         Self(cluster)
+    }
+
+    /// The answer to a request that was read already, which would otherwise be written and read once more.
+    fn respond(&self, request: Request, settings: &Value) -> ValidationResponse {
+        let wire::Response { accepted, message, code, mutated_object, audit_annotations, warnings } =
+            wire::answer(request, settings, self);
+        let audit_annotations = audit_annotations
+            .map(|annotations| annotations.into_iter().map(|(key, value)| (key.to_owned(), value)).collect());
+        ValidationResponse { accepted, message, code, mutated_object, audit_annotations, warnings }
     }
 }
 
@@ -56,12 +65,8 @@ impl Engine for Native {
         Ok(wire::validate_settings(settings))
     }
 
-    fn respond(&self, _: &Value, read: Request, settings: &Value) -> Result<ValidationResponse, EngineError> {
-        let wire::Response { accepted, message, code, mutated_object, audit_annotations, warnings } =
-            wire::answer(read, settings, self);
-        let audit_annotations = audit_annotations
-            .map(|annotations| annotations.into_iter().map(|(key, value)| (key.to_owned(), value)).collect());
-        Ok(ValidationResponse { accepted, message, code, mutated_object, audit_annotations, warnings })
+    fn native(&self) -> Option<&Native> {
+        Some(self)
     }
 
     fn with_cluster(&self, cluster: Arc<ClusterView>) -> Box<dyn Engine> {
@@ -118,17 +123,17 @@ pub fn ask(engine: &dyn Engine, request: &Value, settings: &Value) -> Result<Ans
     Ok(Answer::new(request, by_bytes(engine, request, settings)?))
 }
 
-/// Asks for a verdict on a request that somebody wrote down: a malformed one is an error.
+/// Asks for a verdict as the command line reports it: a malformed request is an error.
 pub fn judge(engine: &dyn Engine, request: &Value, settings: &Value) -> Result<Answer, EngineError> {
     let read = if fits_a_payload(request) { Request::parse(request.clone())? } else { Err(RequestError::NotJson)? };
-    Ok(Answer::new(request, engine.respond(request, read, settings)?))
+    let response = match engine.native() {
+        Some(native) => native.respond(read, settings),
+        None => by_bytes(engine, request, settings)?,
+    };
+    Ok(Answer::new(request, response))
 }
 
-fn by_bytes<E: Engine + ?Sized>(
-    engine: &E,
-    request: &Value,
-    settings: &Value,
-) -> Result<ValidationResponse, EngineError> {
+fn by_bytes(engine: &dyn Engine, request: &Value, settings: &Value) -> Result<ValidationResponse, EngineError> {
     serde_json::from_slice(&engine.validate(&payload(request, settings))?).map_err(|_| EngineError::Format)
 }
 
@@ -154,7 +159,7 @@ pub fn check_settings(engine: &dyn Engine, settings: &Value) -> Result<(), Engin
     Err(EngineError::Settings(answer.message.unwrap_or_else(|| "the settings are not valid".to_owned())))
 }
 
-/// What the host hands to `validate`.
+/// The bytes that the host hands to `validate`.
 pub fn payload(request: &Value, settings: &Value) -> Vec<u8> {
     #[derive(Serialize)]
     struct Payload<'a> {

@@ -1,4 +1,4 @@
-//! What the next upgrade of each release would meet, the worst first.
+//! Forecasts of the next upgrade of each release, the worst first.
 
 use helm::storage::Storage;
 use std::collections::BTreeSet;
@@ -9,10 +9,10 @@ use stable_hooks_policy::RuleId;
 
 use crate::judged::{Finding, Judged, Level, Verdict};
 
-/// So many objects of a flip stand in the table; its findings name them all.
+/// The table names so many objects of a flip; the findings name them all.
 const MOST_NAMED: usize = 2;
 
-/// What is ahead of a release, the worst first.
+/// The outlook for a release, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Outlook {
@@ -26,9 +26,9 @@ pub(crate) enum Outlook {
 /// Why a release's next upgrade cannot be judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trouble {
-    /// In few words.
+    /// The trouble in few words.
     pub(crate) what: &'static str,
-    /// Whole, with what can be done.
+    /// The whole reason, with what can be done about it.
     pub(crate) reason: String,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Forecast {
     pub(crate) storage: Storage,
     /// Its name and version; empty where that is not known.
     pub(crate) chart: String,
-    /// That of the next upgrade.
+    /// The revision that the next upgrade makes.
     pub(crate) revision: u64,
     pub(crate) judged: Result<Judged, Trouble>,
 }
@@ -71,7 +71,7 @@ impl Outlook {
         }
     }
 
-    /// What the summary says of that many releases.
+    /// The summary's words for that many releases.
     pub(crate) fn said_of(self, count: usize) -> String {
         let words = match self {
             Self::Flips => "will flip",

@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use values::Values;
 
-/// What every render of one run is given, in Helm's own words.
+/// The options of every render of a run, in Helm's own words.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     pub release: String,
@@ -77,7 +77,7 @@ impl Helm {
         self.template(chart, options, &["--is-upgrade"])
     }
 
-    /// How it writes the objects of a new release, as its record says it; empty where it does not.
+    /// The method by which it applies a new release, as the record says it; empty where the record does not.
     #[must_use]
     pub fn apply_method(&self) -> &'static str {
         let version =

@@ -1,4 +1,4 @@
-//! What a file holds: reviews, requests and Kubernetes manifests, as YAML, JSON, lists of them, or one JSON object a line.
+//! The content of a file: reviews, requests and Kubernetes manifests, as YAML, JSON, lists, or one JSON object a line.
 //!
 //! [`documents`] reads a file one document at a time; a broken one does not stop those after it. [`read_documents`] reads
 //! on while it goes, so that a long stream needs no more memory than its largest document.
@@ -68,7 +68,7 @@ struct List {
 }
 
 impl<R: BufRead> Documents<R> {
-    /// What was read so far held a list, were it an empty one.
+    /// Whether a list was read already, even an empty one.
     #[must_use]
     pub fn met_a_list(&self) -> bool {
         self.met_a_list
@@ -162,7 +162,7 @@ fn has_text(value: &Value, field: &str) -> bool {
     value.get(field).and_then(Value::as_str).is_some_and(|text| !text.is_empty())
 }
 
-/// By these fields objects are told apart; where one has another type, the API server would not even read the object.
+/// Objects are told apart by these fields; the API server would not even read an object where one has another type.
 fn check_types(object: &Value) -> Result<(), Mistyped> {
     let is_text = |field: &'static str, value: Option<&Value>| match value {
         None | Some(Value::Null | Value::String(_)) => Ok(()),

@@ -8,7 +8,7 @@ use helm::storage::{SECRET_TYPE, Storage};
 use serde_json::Value;
 use stable_hooks_policy::shown::Visible;
 
-/// What `kubectl` printed, and in words why that is not all.
+/// The output of `kubectl`, and in words why that is not all.
 #[derive(Debug, Default)]
 pub struct Listing {
     /// The command, as an error names it.
@@ -24,7 +24,7 @@ pub enum Scope<'a> {
     AllNamespaces,
 }
 
-/// What a chart may ask about the cluster without a look at its objects.
+/// The facts about a cluster that a chart may ask for without a look at its objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
     pub kube_version: String,
@@ -118,7 +118,7 @@ pub fn capabilities() -> Option<Capabilities> {
     Some(Capabilities { kube_version, api_versions: api_versions.into_iter().collect() })
 }
 
-/// `jobs  batch/v1  true  Job`, where a second column with short names can be.
+/// The line is `jobs  batch/v1  true  Job`, and may have short names in a second column.
 fn kind_of(line: &str) -> Option<String> {
     let mut columns = line.split_whitespace().rev();
     let (kind, _, version) = (columns.next()?, columns.next()?, columns.next()?);

@@ -1,7 +1,7 @@
 //! The command line of stable-hooks: the same policy that runs in the cluster, on your machine.
 //!
 //! `cli` reads arguments, `input` files, `engine` asks the policy (compiled in, or a wasm file in
-//! `stable-hooks-host`), `output` and `timeline` write. What is decided is decided in the crate `stable-hooks-policy`.
+//! `stable-hooks-host`), `output` and `timeline` write. The crate `stable-hooks-policy` decides, and nothing else does.
 //!
 //! Without the feature `cli` there are no arguments, files, threads and programs: what is left reads texts, judges them and
 //! writes what came out.

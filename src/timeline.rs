@@ -1,5 +1,5 @@
-//! What runs when in a release: one revision beside the one that it is compared with. Pure, without any reading or
-//! writing of files.
+//! The order in which a release runs: one revision beside the one that it is compared with. Pure, without any reading
+//! or writing of files.
 //!
 //! ```text
 //!  record, baseline ──> contents ──> Side: phases, lanes, entries    what one operation does, in Helm's order

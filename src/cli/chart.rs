@@ -50,7 +50,7 @@ pub(super) struct Arguments {
     judge: JudgeArguments,
 }
 
-/// What is there already; its verdict only where it is judged as well.
+/// The release before the upgrade; its verdict only where it is judged as well.
 type Before = (StoredRecord, Option<Judged>);
 
 /// The upgrade, and the one that comes soon after the install where that renders something else.
@@ -78,14 +78,14 @@ fn judged(arguments: &Arguments, run: &mut Run) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Who judges a chart: whole, since nobody waits for the answer as an API server does.
+/// A chart is judged whole, since no API server waits for the answer.
 pub(super) fn judge<F: OutputFormat>(arguments: &JudgeArguments<F>) -> Result<Judge, Failure> {
     let mut judge = arguments.resolve()?;
     judge.settings = judge.settings.for_charts();
     Ok(judge)
 }
 
-/// Renders a chart, and judges it; `None` where that could not be done, which the run then has told.
+/// Renders a chart and judges it; `None` where that failed, and the run has told why.
 pub(super) fn compare(
     chart: Option<&Path>,
     arguments: &RenderArguments,
@@ -108,7 +108,7 @@ pub(super) fn compare(
     Ok(compared.map_err(|reason| run.cannot_judge(&reason)).ok())
 }
 
-/// What lives where a release has its objects.
+/// The Jobs and ServiceAccounts that live where a release has its objects.
 fn live(namespace: &str) -> ClusterView {
     let read = kubectl::live(namespace);
     let read = read.and_then(|printed| cluster::read(&printed).map_err(|error| error.to_string()));
@@ -136,7 +136,7 @@ impl Compared {
     }
 }
 
-/// What is judged, and by whom.
+/// The chart that is judged, its judge, and the cluster that it meets.
 struct Chart<'a> {
     arguments: &'a RenderArguments,
     judge: &'a Judge,
@@ -181,7 +181,7 @@ impl Chart<'_> {
         Ok((Some((install, Some(self.without_guesses(first)))), second?))
     }
 
-    /// The upgrade over an install; one that comes soon adds what denies it.
+    /// The upgrade over an install; one that comes soon adds its denials.
     fn over(
         &self,
         install: &StoredRecord,
@@ -194,12 +194,12 @@ impl Chart<'_> {
         Ok(soon.retaining(|finding| finding.level == Level::Deny).followed_by(judged))
     }
 
-    /// What covers installs only, of itself, the upgrade may cover.
+    /// Drops what the install alone could only guess of hooks that the upgrade has too.
     fn without_guesses(&self, judged: Judged) -> Judged {
         judged.retaining(|finding| !(finding.is_of(RuleId::OneSidedHook) && self.renders.upgrade_has(&finding.object)))
     }
 
-    /// What Helm has dropped, where nothing that was there is lost by it.
+    /// Warnings about hooks that Helm has dropped, where nothing is lost by it that was there.
     fn dropped(&self) -> Vec<String> {
         let warning = |events: &String| {
             format!(
@@ -219,13 +219,13 @@ impl Chart<'_> {
     ) -> StoredRecord {
         let revision = Revision { dropped_hooks: Some(dropped_hooks), ..self.revision(render) };
         let Some(Upgraded { current, stored, next, .. }) = release else { return self.record(&revision) };
-        // An upgrade writes its objects as the revision before it, unless it is told otherwise.
+        // An upgrade applies its objects by the method of the revision before it, unless it is told otherwise.
         let revision = Revision { version: *next, apply_method: &stored.apply_method, ..revision };
         StoredRecord::of(&revision, current.storage(), &self.renders.namespace)
     }
 
     fn install(&self, render: &Render) -> StoredRecord {
-        // A template only lets one guess what the upgrade renders, and that is known.
+        // A rule guesses from the templates what the upgrade would render, and here that is known.
         let templates = Templates::new();
         let revision = self.revision(render);
         self.record(&Revision { version: 1, status: "pending-install", templates: &templates, ..revision })
@@ -235,7 +235,7 @@ impl Chart<'_> {
         StoredRecord::of(revision, Storage::Secret, &self.renders.namespace)
     }
 
-    /// The second one, which is an upgrade.
+    /// Revision 2, an upgrade.
     fn revision<'r>(&'r self, render: &'r Render) -> Revision<'r> {
         Revision {
             name: self.arguments.release_name(),

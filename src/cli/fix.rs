@@ -52,7 +52,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut stderr = anstream::stderr().lock();
     for remark in &remarks {
         let (file, text) = (arguments.file.display().to_string(), remark.to_string());
-        // Nobody is left to tell when that fails.
+        // Standard error is the last place to tell anything; its own failure stays untold.
         let _ = writeln!(stderr, "{}:{}: {}", Visible(&file), remark.line, Visible(&text));
     }
     let is_read = remarks.iter().all(|remark| remark.subject != Subject::Unreadable);

@@ -19,7 +19,7 @@ use crate::forecast::{Forecast, Summary, Trouble};
 use crate::helm::folder::Folder;
 use crate::helm::{Helm, HelmError};
 use crate::judged::Place;
-use crate::kubectl::{self, Scope};
+use crate::kubectl::{self, Capabilities, Scope};
 use crate::output::forecast::Format;
 use crate::records::installed::{Installed, installed};
 use next::{Next, Upgrade};
@@ -75,89 +75,129 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::of(is_complete && summary.not_forecastable == 0, fails))
 }
 
-/// What could be found out.
+/// The forecasts, and whether they are all.
 struct Foretold {
     forecasts: Vec<Forecast>,
-    /// Of no release is it unknown whether there is one.
+    /// All releases could be listed, and each chart that is given is that of one.
     is_complete: bool,
 }
 
 fn foretell(arguments: &Arguments) -> Result<Foretold, Failure> {
     let mut judge = arguments.judge.resolve()?;
     let helm = Helm::of_the_user();
-    helm.check().map_err(|error| match error {
-        HelmError::Missing => Failure("there is no `helm` on the PATH, which renders the stored charts".to_owned()),
-        error => Failure(error.to_string()),
-    })?;
-    kubectl::check().map_err(Failure)?;
-    let (releases, mut is_complete) = arguments.releases()?;
-    let mut charts = BTreeMap::new();
-    for (name, path) in &arguments.chart {
-        if charts.insert(name.clone(), path.clone()).is_some() {
-            return Err(Failure(format!("--chart {name}=… is given twice")));
+    check_programs(&helm)?;
+    let Releases { found, mut is_complete } = arguments.releases()?;
+    let charts = arguments.charts()?;
+    for name in charts.keys() {
+        if !found.iter().any(|release| release.name == *name) {
+            complain(&format!("--chart {name}=…: there is no release of that name here"));
+            is_complete = false;
         }
-    }
-    for name in charts.keys().filter(|name| !releases.iter().any(|release| release.name == **name)) {
-        complain(&format!("--chart {name}=…: there is no release of that name here"));
-        is_complete = false;
     }
     let capabilities = kubectl::capabilities();
     if !arguments.judge.output.quiet {
-        if capabilities.is_none() {
-            remark("the cluster does not say its version: charts are rendered for the one that helm assumes");
-        }
-        if !judge.sees_cluster {
-            remark("without --cluster no live object is looked up, only the records are compared");
-        }
+        remark_what_is_assumed(&judge, capabilities.as_ref());
     }
     let folder = Folder::new().map_err(|error| {
         Failure(format!("there can be no private folder for the charts: {error}; TMPDIR can name another place"))
     })?;
-    // Read within the limits for what others have stored; what is rendered here is judged whole.
+    // Stored records are read within limits, for others wrote them; a render made here is judged whole.
     let next = Next { helm, folder, capabilities, charts, limits: *judge.settings.record_limits() };
     judge.settings = judge.settings.for_charts();
-    Ok(Foretold { forecasts: forecasts(&releases, &next, &judge), is_complete })
+    Ok(Foretold { forecasts: forecasts(&found, &next, &judge), is_complete })
 }
 
-impl Arguments {
-    /// The releases that there are, and whether all of them could be listed.
-    fn releases(&self) -> Result<(Vec<Installed>, bool), Failure> {
-        let namespace = (!self.all_namespaces).then(|| namespace_in_use(self.namespace.as_deref()));
-        let scope = namespace.as_deref().map_or(Scope::AllNamespaces, Scope::Namespace);
-        let (mut found, mut failures) = (Vec::new(), 0);
-        for storage in Storage::ALL {
-            let listing = kubectl::table(storage, self.name.as_deref(), scope);
-            if let Some(reason) = &listing.failure {
-                complain(reason);
-                failures += 1;
-            }
-            found.extend(installed(&String::from_utf8_lossy(&listing.printed), storage, namespace.as_deref()));
-        }
-        let place = namespace.as_ref().map_or("in any namespace".to_owned(), |namespace| format!("in `{namespace}`"));
-        match (found.is_empty(), failures, &self.name) {
-            (true, 0, Some(name)) => Err(Failure(format!("there is no release `{name}` {place} that can be upgraded"))),
-            (true, 0, None) => Err(Failure(format!("there is no release {place} that can be upgraded"))),
-            (_, 0, _) => Ok((found, true)),
-            (is_empty, _, _) => {
-                let without = if is_empty { "nothing can be foretold" } else { "some releases can be missing" };
-                let hint = match scope {
-                    Scope::AllNamespaces => {
-                        "with -n NS the right to list Secrets and ConfigMaps of one namespace is enough"
-                    }
-                    Scope::Namespace(_) => "it takes the right to list its Secrets and ConfigMaps",
-                };
-                let reason = format!("{without}, for not all records could be listed; {hint}");
-                if is_empty {
-                    return Err(Failure(reason));
-                }
-                complain(&reason);
-                Ok((found, false))
-            }
-        }
+fn check_programs(helm: &Helm) -> Result<(), Failure> {
+    helm.check().map_err(|error| match error {
+        HelmError::Missing => Failure("there is no `helm` on the PATH, which renders the stored charts".to_owned()),
+        error => Failure(error.to_string()),
+    })?;
+    kubectl::check().map_err(Failure)
+}
+
+fn remark_what_is_assumed(judge: &Judge, capabilities: Option<&Capabilities>) {
+    if capabilities.is_none() {
+        remark("the cluster does not say its version: charts are rendered for the one that helm assumes");
+    }
+    if !judge.sees_cluster {
+        remark("without --cluster no live object is looked up, only the records are compared");
     }
 }
 
-/// Side by side; most of the time is `helm`'s and `kubectl`'s.
+/// The releases that there are.
+struct Releases {
+    found: Vec<Installed>,
+    /// All of them could be listed.
+    is_complete: bool,
+}
+
+impl Releases {
+    fn list(name: Option<&str>, scope: Scope<'_>) -> Self {
+        let namespace = match scope {
+            Scope::AllNamespaces => None,
+            Scope::Namespace(namespace) => Some(namespace),
+        };
+        let mut releases = Self { found: Vec::new(), is_complete: true };
+        for storage in Storage::ALL {
+            let listing = kubectl::table(storage, name, scope);
+            if let Some(reason) = &listing.failure {
+                complain(reason);
+                releases.is_complete = false;
+            }
+            releases.found.extend(installed(&String::from_utf8_lossy(&listing.printed), storage, namespace));
+        }
+        releases
+    }
+}
+
+impl Arguments {
+    fn releases(&self) -> Result<Releases, Failure> {
+        let namespace = (!self.all_namespaces).then(|| namespace_in_use(self.namespace.as_deref()));
+        let scope = namespace.as_deref().map_or(Scope::AllNamespaces, Scope::Namespace);
+        let releases = Releases::list(self.name.as_deref(), scope);
+        if !releases.is_complete {
+            let reason = not_all_listed(releases.found.is_empty(), scope);
+            if releases.found.is_empty() {
+                return Err(Failure(reason));
+            }
+            complain(&reason);
+        } else if releases.found.is_empty() {
+            return Err(Failure(no_release(self.name.as_deref(), scope)));
+        }
+        Ok(releases)
+    }
+
+    /// The charts that are given, by the release's name.
+    fn charts(&self) -> Result<BTreeMap<String, PathBuf>, Failure> {
+        let mut charts = BTreeMap::new();
+        for (name, path) in &self.chart {
+            if charts.insert(name.clone(), path.clone()).is_some() {
+                return Err(Failure(format!("--chart {name}=… is given twice")));
+            }
+        }
+        Ok(charts)
+    }
+}
+
+fn not_all_listed(is_empty: bool, scope: Scope<'_>) -> String {
+    let without = if is_empty { "nothing can be foretold" } else { "some releases can be missing" };
+    let hint = match scope {
+        Scope::AllNamespaces => "with -n NS the right to list Secrets and ConfigMaps of one namespace is enough",
+        Scope::Namespace(_) => "it takes the right to list its Secrets and ConfigMaps",
+    };
+    format!("{without}, for not all records could be listed; {hint}")
+}
+
+fn no_release(name: Option<&str>, scope: Scope<'_>) -> String {
+    let release = name.map_or("release".to_owned(), |name| format!("release `{name}`"));
+    let place = match scope {
+        Scope::AllNamespaces => "in any namespace".to_owned(),
+        Scope::Namespace(namespace) => format!("in `{namespace}`"),
+    };
+    format!("there is no {release} {place} that can be upgraded")
+}
+
+/// The upgrades are judged side by side: `helm` and `kubectl` take most of the time.
 fn forecasts(releases: &[Installed], next: &Next, judge: &Judge) -> Vec<Forecast> {
     let waiting = Mutex::new(releases.iter());
     let (sender, receiver) = mpsc::channel();
@@ -170,7 +210,7 @@ fn forecasts(releases: &[Installed], next: &Next, judge: &Judge) -> Vec<Forecast
             scope.spawn(move || {
                 let take = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
                 while let Some(release) = take() {
-                    // Who receives lives as long as this does.
+                    // The receiver outlives this thread.
                     let _ = sender.send(forecast(judge, release, next.of(release)));
                 }
             });

@@ -72,7 +72,7 @@ pub(super) fn namespace_in_use(given: Option<&str>) -> String {
     namespace.unwrap_or_else(|| "default".to_owned())
 }
 
-/// Tells on standard error what could not be done; nobody is left to tell when that fails.
+/// Tells on standard error what could not be done; a failure of that itself stays untold.
 pub(super) fn complain(reason: &str) {
     let lines: Vec<_> = reason.lines().map(|line| Visible(line).to_string()).collect();
     let _ = writeln!(anstream::stderr().lock(), "error: {}", lines.join("\n"));

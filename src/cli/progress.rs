@@ -10,7 +10,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 pub(super) struct Progress {
     begun: Instant,
-    /// On results that run over the same terminal a bar would only flicker.
+    /// A bar would only flicker where results run over the same terminal.
     is_wanted: bool,
     total: Option<u64>,
     template: &'static str,

@@ -88,7 +88,8 @@ impl Coverage {
         self.misleads |= !is_covered && judged.says_something();
     }
 
-    /// Who gives a policy what it is not made for can take its silence, or its denial, for what a cluster would say.
+    /// An API server would not ask the policy about an object that it is not made for: neither silence nor a denial is
+    /// then what a cluster would say.
     fn remark(&self, policy: &Path, metadata: &Metadata) {
         let Self { objects, covered, misleads } = self;
         if *objects > 0 && (*covered == 0 || *misleads) {

@@ -1,4 +1,4 @@
-//! What the verbs that judge have in common: a report that grows, and what could not be judged.
+//! The common part of the verbs that judge: a report that grows, and errors about what could not be judged.
 
 use std::cell::Cell;
 use std::io::{self, BufRead, Read, Write};
@@ -45,13 +45,13 @@ impl Run {
         Self { output, written, summary: Summary::default(), is_complete: true, progress }
     }
 
-    /// A run whose results are written together at its end, by whoever asked.
+    /// A run that only counts: its caller writes all results together at the end.
     pub(super) fn counting<F: OutputFormat>(arguments: &OutputArguments<F>) -> Self {
         let progress = Progress::new(!arguments.quiet);
         Self { output: None, written: Ok(()), summary: Summary::default(), is_complete: true, progress }
     }
 
-    /// The result, counted; or why there is none, told.
+    /// Counts the result and hands it back, or tells why there is none.
     pub(super) fn counted(&mut self, judged: Result<Judged, String>) -> Option<Judged> {
         match judged {
             Ok(judged) => {
@@ -74,13 +74,13 @@ impl Run {
         self.progress.suspend(|| complain(reason));
     }
 
-    /// What was done; or why it could not be, told. The report goes on to its end either way.
+    /// Hands back what was done, or tells why it failed. The report goes on to its end either way.
     pub(super) fn told<T>(&mut self, done: Result<T, Failure>) -> Option<T> {
         done.map_err(|Failure(reason)| self.cannot_judge(&reason)).ok()
     }
 
-    /// Reads a file's objects one by one, each with the source that the report shows. An empty list is as good as any
-    /// other; that it was one is the answer.
+    /// Reads a file's objects one by one, each with the source that the report shows. An empty list is no error; the
+    /// answer says whether the file was one.
     pub(super) fn documents(
         &mut self,
         file: &str,
@@ -143,7 +143,7 @@ impl Run {
 }
 
 impl Judge {
-    /// What the release rules say to a record that is created over its baseline, in that cluster.
+    /// Asks the release rules about a record that is created over its baseline, in that cluster.
     pub(super) fn verdict(
         &self,
         record: &StoredRecord,

@@ -16,7 +16,7 @@ use crate::judged::{Judged, Summary};
 use crate::records::StoredRecord;
 use crate::timeline::{Contents, Side, Timeline, write_html, write_human, write_json, write_svg};
 
-/// The width where nobody says another.
+/// The width where no terminal says another.
 const WIDTH: usize = 80;
 
 /// Shows what runs when: the hooks by weight, the resources in Helm's order, what is deleted and what flips
@@ -73,7 +73,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     run.finish(arguments.judge.fail_on)
 }
 
-/// What `chart` would take, rather than records: those are neither folders nor archives.
+/// Whether it is a chart: records are neither folders nor archives.
 fn is_chart(path: &Path) -> bool {
     let is_archive = path.extension().is_some_and(|extension| extension == "tgz" || extension == "gz");
     path.is_dir() || is_archive
@@ -122,24 +122,28 @@ fn of_records(inputs: &[PathBuf], arguments: &Arguments, run: &mut Run) -> Resul
 
 /// Each revision beside the one that it is compared with; a first one is shown beside the next.
 fn timelines(records: &Records, judged: &[Option<Judged>], limits: &Limits) -> Vec<Timeline> {
-    let all = || records.given.iter().map(|given| &given.record).zip(judged);
-    let said = |record: &StoredRecord| {
-        let found = all().find(|(given, _)| std::ptr::eq(*given, record));
-        found.and_then(|(_, judged)| judged.as_ref())
-    };
-    let baselines: Vec<_> = all().map(|(record, _)| records.baseline(record)).collect();
-    let is_shown_beside = |record| baselines.iter().flatten().any(|baseline| std::ptr::eq(*baseline, record));
-    let shown = all().zip(&baselines).filter(|((record, _), baseline)| baseline.is_some() || !is_shown_beside(*record));
-    shown
-        .filter_map(|((record, judged), baseline)| {
-            // What was said about a revision with a baseline stands beside that one.
-            let before = baseline.map(|first| (first, said(first).filter(|_| records.baseline(first).is_none())));
-            timeline(before, (record, judged.as_ref()?), |record| records.baseline(record), limits)
-        })
-        .collect()
+    let all: Vec<_> = records.given.iter().map(|given| &given.record).zip(judged).collect();
+    let baselines: Vec<_> = all.iter().map(|(record, _)| records.baseline(record)).collect();
+    let mut timelines = Vec::new();
+    for ((record, judged), baseline) in all.iter().zip(&baselines) {
+        let is_shown_beside = baselines.iter().flatten().any(|baseline| std::ptr::eq(*baseline, *record));
+        let Some(judged) = judged.as_ref().filter(|_| baseline.is_some() || !is_shown_beside) else { continue };
+        // The findings about a revision that has a baseline stand beside that baseline.
+        let before = baseline.map(|first| match records.baseline(first) {
+            Some(_) => (first, None),
+            None => (first, judged_of(&all, first)),
+        });
+        timelines.extend(timeline(before, (record, judged), |record| records.baseline(record), limits));
+    }
+    timelines
 }
 
-/// `None` where the records cannot be read, which then has been told already.
+fn judged_of<'j>(all: &[(&StoredRecord, &'j Option<Judged>)], record: &StoredRecord) -> Option<&'j Judged> {
+    let (_, judged) = all.iter().find(|(given, _)| std::ptr::eq(*given, record))?;
+    judged.as_ref()
+}
+
+/// `None` where the records cannot be read, which has been told already.
 fn timeline<'r>(
     before: Option<(&'r StoredRecord, Option<&Judged>)>,
     (record, judged): (&'r StoredRecord, &Judged),
@@ -176,7 +180,7 @@ fn write(
     }
 }
 
-/// Of the terminal; lines that are much longer are hard to follow.
+/// The terminal's width within limits: longer lines are hard to follow.
 fn width() -> usize {
     let terminal = Term::stdout();
     let columns = terminal.size_checked().filter(|_| terminal.is_term()).map(|(_, columns)| usize::from(columns));

@@ -4,7 +4,10 @@ use std::ops::Range;
 
 use granit_parser::{Event, Parser, ScalarStyle, StructureStyle};
 use helm::yaml::{self, Limits};
+use json_patch::jsonptr::Pointer;
 use serde_json::Value;
+
+pub(super) const ANNOTATIONS: &Pointer = Pointer::from_static("/metadata/annotations");
 
 /// An annotation that is there, and the value that it should have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,13 +36,13 @@ pub(super) fn apply(text: &str, edit: &Edit) -> Result<String, Obstacle> {
 fn reads_as_intended(before: &str, after: &str, edit: &Edit) -> bool {
     let read = |text| yaml::parse(text, &Limits::default()).ok().flatten().map(|(_, value)| value);
     let (Some(mut intended), Some(found)) = (read(before), read(after)) else { return false };
-    let pointer = format!("/metadata/annotations/{}", edit.key.replace('/', "~1"));
-    let Some(value) = found.pointer(&pointer).and_then(Value::as_str) else { return false };
+    let pointer = ANNOTATIONS.with_trailing_token(edit.key);
+    let Some(value) = found.pointer(pointer.as_str()).and_then(Value::as_str) else { return false };
     // A block scalar ends with a line break, which Helm trims.
     if value.trim_end_matches('\n') != edit.value {
         return false;
     }
-    if let Some(annotation) = intended.pointer_mut(&pointer) {
+    if let Some(annotation) = intended.pointer_mut(pointer.as_str()) {
         *annotation = value.into();
     }
     intended == found
@@ -79,7 +82,7 @@ impl Place {
 /// A collection that has begun and not ended.
 enum Open {
     Sequence,
-    /// With the key whose value comes next.
+    /// The key is that of the value that comes next.
     Mapping {
         key: Option<String>,
         style: StructureStyle,

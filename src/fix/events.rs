@@ -5,25 +5,21 @@ use std::collections::BTreeMap;
 use helm::{DeletePolicy, Event, Events};
 
 use super::edit::{Edit, apply};
-use super::needs::{Need, Needs};
+use super::needs::Needs;
 use super::stream::{Entry, Stream};
 
-/// For each hook that lacks an event, by its place among the objects: the events it may have, or what stands against it.
+/// The hooks that lack an event, by their places among the objects: the events that each may have, or why not.
 pub(super) type Completions = BTreeMap<usize, Result<Events, String>>;
 
 /// Completes the hooks at these places.
 ///
 /// Hooks may need each other, so all are taken for complete until one turns out not to be, and then looked at again.
 pub(super) fn complete(stream: &Stream<'_>, places: &[usize]) -> Completions {
-    let lacking = |place: &usize| {
-        let hook = stream.objects.get(*place)?;
-        let (events, completed) = (hook.events()?, hook.events()?.completed());
-        // What another hook counts on must not fail later.
-        let edit = Edit { key: helm::HOOK, value: completed.to_string() };
-        let possible = apply(stream.text(hook.document), &edit).map(|_| completed).map_err(str::to_owned);
-        (completed != events).then_some((*place, possible))
-    };
-    let mut completions: Completions = places.iter().filter_map(lacking).collect();
+    let mut completions = Completions::new();
+    for place in places {
+        let completion = stream.objects.get(*place).and_then(|hook| completion(stream, hook));
+        completions.extend(completion.map(|completion| (*place, completion)));
+    }
     let possible = completions.iter().filter(|(_, completion)| completion.is_ok()).map(|(place, _)| *place);
     let needs = Needs::of(stream, possible.collect());
     loop {
@@ -37,6 +33,18 @@ pub(super) fn complete(stream: &Stream<'_>, places: &[usize]) -> Completions {
         }
         completions.extend(refused);
     }
+}
+
+/// The events of a hook that lacks some, if its text can be changed: another hook may count on that edit, so it must not
+/// fail later.
+fn completion(stream: &Stream<'_>, hook: &Entry<'_>) -> Option<Result<Events, String>> {
+    let events = hook.events()?;
+    let completed = events.completed();
+    if completed == events {
+        return None;
+    }
+    let edit = Edit { key: helm::HOOK, value: completed.to_string() };
+    Some(apply(stream.text(hook.document), &edit).map(|_| completed).map_err(str::to_owned))
 }
 
 fn obstacle(
@@ -53,18 +61,18 @@ fn obstacle(
     if let Some(user) = stream.user_of(hook) {
         return Some(format!("{user}, and Helm makes a hook's account anew at each of its events"));
     }
-    let added = completed.iter().filter(|event| hook.events().is_some_and(|events| !events.contains(*event)));
-    added.into_iter().find_map(|event| {
-        let is_missing = |(other, entry): &(usize, &Entry<'_>)| {
-            let events = completions.get(other).and_then(|completion| completion.as_ref().ok()).copied();
-            *other != place && !is_there(entry, events.or_else(|| entry.events()), hook, event)
-        };
-        let doubt = |need: &Need| {
-            let (_, missing) = needs.meant(stream, need).find(is_missing)?;
-            Some(need.describe(event, missing))
-        };
-        needs.of_hook(place).iter().find_map(doubt)
-    })
+    let events = hook.events()?;
+    for event in completed.iter().filter(|event| !events.contains(*event)) {
+        for need in needs.of_hook(place) {
+            for (other, entry) in needs.meant(stream, need) {
+                let completed = completions.get(&other).and_then(|completion| completion.as_ref().ok()).copied();
+                if other != place && !is_there(entry, completed.or_else(|| entry.events()), hook, event) {
+                    return Some(need.describe(event, entry));
+                }
+            }
+        }
+    }
+    None
 }
 
 /// The object is there when the hook runs at that event.

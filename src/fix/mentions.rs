@@ -8,13 +8,13 @@ use serde_json::Value;
 use super::stream::{Entry, Stream};
 use super::words::{Texts, for_each_word};
 
-/// By the name that is mentioned.
+/// The objects that mention a name, by that name.
 pub(super) struct Mentions(BTreeMap<String, Places>);
 
-/// Of the objects that mention a name.
+/// The places of the objects that mention a name.
 #[derive(Default)]
 struct Places {
-    /// The first of what Helm creates with the release: all of that is there at the same events.
+    /// The first alone: all that Helm creates with the release is there at the same events.
     resource: Option<usize>,
     hooks: Vec<usize>,
 }

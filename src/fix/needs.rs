@@ -1,4 +1,4 @@
-//! What of its stream a hook needs, or in doubt may need.
+//! The objects of its stream that a hook needs, or in doubt may need.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ const LONGEST_NAME: usize = 253;
 
 /// Something of the stream that a hook needs, or may need.
 pub(super) struct Need {
-    /// What it is called.
+    /// The name of the object.
     name: String,
     why: Why,
 }
@@ -43,7 +43,7 @@ enum Why {
 
 /// The needs of hooks, and what it takes to say which objects they mean.
 pub(super) struct Needs {
-    /// By the places of the hooks.
+    /// The needs of each hook, by its place.
     all: BTreeMap<usize, Vec<Need>>,
     mentions: Mentions,
 }
@@ -62,7 +62,7 @@ impl Needs {
         self.all.get(&place).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The objects that may be meant, each with its place. What is not in the stream is not created later in it.
+    /// The objects that may be meant, each with its place. An object that is not in the stream is not created later in it.
     pub(super) fn meant<'s>(
         &'s self,
         stream: &'s Stream<'s>,
@@ -101,7 +101,7 @@ impl Need {
             Why::Text { field } | Why::Variable { field } => {
                 format!("at {event} it may need {missing}, which {field} names and {later}")
             }
-            // Which word of a Secret that is would tell what is in it.
+            // Naming the word would tell what is in the Secret.
             Why::Value { kind: RefKind::Secret, source, field, .. } => {
                 format!("at {event} it may need what Secret {} ({field}) names and {later}", Shown(source))
             }
@@ -174,7 +174,7 @@ fn needs_of(stream: &Stream<'_>, sources: &mut Sources, hook: &Entry<'_>) -> Vec
     needs
 }
 
-/// Of what may be called what makes an object of that name: `db` for the Secret `db-app`, or for the claim `data-db-0`.
+/// The names that the maker of such an object may have: `db` for the Secret `db-app`, or for the claim `data-db-0`.
 fn makers(name: &str) -> Vec<&str> {
     if name.len() > LONGEST_NAME {
         return Vec::new();

@@ -1,8 +1,9 @@
-//! What should change in a stream, what of that is safe, and what is left for people.
+//! The changes that a stream should see: those that are safe are planned, and the others left to people.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use helm::DeletePolicy;
+use json_patch::jsonptr::Pointer;
 use serde_json::Value;
 use stable_hooks_policy::cluster::NoCluster;
 use stable_hooks_policy::finding::Finding;
@@ -11,7 +12,7 @@ use stable_hooks_policy::references::{DEFAULT_SERVICE_ACCOUNT, RefKind};
 use stable_hooks_policy::shown::Shown;
 use stable_hooks_policy::{Request, RuleId, evaluate};
 
-use super::edit::{Edit, apply};
+use super::edit::{ANNOTATIONS, Edit, apply};
 use super::events::{Completions, complete};
 use super::remark::{Options, Remark};
 use super::stream::{Entry, Selection, Stream};
@@ -143,7 +144,7 @@ impl Candidate<'_> {
         if let Some(normal) = events.map(|events| events.to_string()).filter(|normal| hook != normal) {
             edits.push(Edit { key: helm::HOOK, value: normal });
         }
-        // Where no policy is written Helm takes this one, and fails where it is to delete what has no name.
+        // Helm takes this policy where none is written, and fails to delete an object without a name.
         let written = self.entry.annotation(helm::HOOK_DELETE_POLICY).filter(|_| !self.entry.head.name.is_empty());
         if let Some(written) = written.filter(|_| !self.entry.delete_policies().contains(BEFORE_HOOK_CREATION)) {
             match self.deletion_obstacle(stream) {
@@ -167,7 +168,7 @@ impl Candidate<'_> {
     }
 }
 
-/// Items that Helm does not know stay: what they were meant to be only their author knows.
+/// Items that Helm does not know stay: only their author knows what they were meant to be.
 fn with_before_hook_creation(written: &str) -> String {
     let mut items = vec![BEFORE_HOOK_CREATION.as_str().to_owned()];
     for item in helm::items(written).filter(|item| !item.is_empty()) {
@@ -178,7 +179,7 @@ fn with_before_hook_creation(written: &str) -> String {
     items.join(",")
 }
 
-/// What the policy still finds in the annotations, each with the reason why it was not mended here.
+/// The findings that the policy still has in the annotations, each with the reason why it was not mended here.
 fn left_over(entry: &Entry<'_>, object: Value, kept: &[Kept], options: Options<'_>) -> Vec<String> {
     let request = request_of(Content::Manifest(object), false);
     let verdict = Request::parse(request).map(|request| evaluate(&request, options.settings, &NoCluster));
@@ -203,9 +204,10 @@ fn left_over(entry: &Entry<'_>, object: Value, kept: &[Kept], options: Options<'
     texts
 }
 
+/// The annotation that the finding is about.
 fn annotation(finding: &Finding) -> Option<String> {
-    let key = finding.path.as_str().strip_prefix("/metadata/annotations/")?;
-    Some(key.replace("~1", "/").replace("~0", "~"))
+    let (parent, key) = Pointer::parse(finding.path.as_str()).ok()?.split_back()?;
+    (parent == ANNOTATIONS).then(|| key.decoded().into_owned())
 }
 
 /// Why this verb never mends what such a rule finds.

@@ -1,4 +1,4 @@
-//! What may be changed, and what stays as it is.
+//! The options of a fix, and the remarks about everything that stays as it is.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub struct Remark {
     pub text: String,
 }
 
-/// What a remark is about.
+/// The subject of a remark.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Subject {
     /// The document could not be read.
@@ -27,7 +27,7 @@ pub enum Subject {
     },
 }
 
-/// What may be changed.
+/// The options of a fix.
 #[derive(Debug, Clone, Copy)]
 pub struct Options<'a> {
     /// Says which objects are migrations.

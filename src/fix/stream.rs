@@ -21,15 +21,15 @@ use super::remark::{Remark, Subject};
 const SEPARATOR: &[u8] = b"---";
 const NOTHING: &[u8] = b"";
 
-/// In the name of each field that holds a ServiceAccount, at its start or not.
+/// Every field that holds a ServiceAccount has this in its name, behind an `s` or an `S`.
 const ACCOUNT_FIELD: &str = "erviceAccount";
 /// The account that a Secret holds a token of.
 const TOKEN_OF: &str = "kubernetes.io/service-account.name";
 
-/// What a program connects to by its name, and what stands behind that; each a group and a kind.
+/// The kinds that a program connects to by name, and those that stand behind them; each with its group first.
 const CONNECTED: [(&str, &str); 4] = [("", "Service"), ("apps", "StatefulSet"), ("apps", "Deployment"), ("", "Pod")];
 
-/// Of a stream what the mending of one object asks of the others: below their heads it is read again where that is
+/// A stream, as far as the mending of one object asks for the others. Below their heads it is read again where that is
 /// needed, so that a long stream takes little more memory than its text.
 pub(super) struct Stream<'a> {
     pub(super) documents: Vec<Document<'a>>,
@@ -45,16 +45,16 @@ pub(super) struct Stream<'a> {
 
 /// The text between two separators, byte for byte.
 pub(super) struct Document<'a> {
-    /// What goes before: nothing, or the dashes.
+    /// The dashes before it, or nothing.
     pub(super) separator: &'a [u8],
     pub(super) text: &'a [u8],
-    /// Where its object begins, or what is wrong with it; from 1.
+    /// Where its object begins, or where it is defective; from 1.
     line: usize,
     /// Why it could not be read.
     defect: Option<String>,
 }
 
-/// What is wrong with a document, and in which of its lines.
+/// A defect of a document, and in which of its lines it is.
 struct Defect {
     line: usize,
     reason: String,
@@ -72,7 +72,7 @@ pub(super) struct Entry<'a> {
     pub(super) head: Head,
     /// The ServiceAccount that its pods run as.
     pub(super) account: Option<String>,
-    /// Of a Job or a ServiceAccount that the settings do not ignore.
+    /// `None` for what is neither a Job nor a ServiceAccount, or what the settings ignore.
     pub(super) selection: Option<Selection>,
 }
 
@@ -85,7 +85,7 @@ pub(super) enum Selection {
     Never,
 }
 
-/// What objects are found by.
+/// A word by which objects are found.
 type Word<'a> = for<'e> fn(&'e Entry<'a>) -> &'e str;
 
 impl<'a> Stream<'a> {
@@ -125,7 +125,7 @@ impl<'a> Stream<'a> {
             let reason = format!("malformed YAML at column {}: {}", error.column, error.problem);
             Defect { line: error.line, reason }
         };
-        // A large document is built whole only where what stands below its head is asked for.
+        // A large document is built whole only where it may name an account: nothing else below its head is asked for.
         let may_name_account = text.contains(ACCOUNT_FIELD);
         let read = if may_name_account { yaml::parse } else { yaml::skim };
         let Some((start, object)) = read(text, &yaml::Limits::default()).map_err(malformed)? else {
@@ -160,7 +160,7 @@ impl<'a> Stream<'a> {
         Ok(start)
     }
 
-    /// Of the object that comes next, where it lives as long as the release.
+    /// Notes the accounts that the next object names, where it lives as long as the release.
     fn note_accounts(&mut self, head: &Head, object: &Value, is_in_list: bool) {
         if is_in_list || !head.annotations.contains_key(helm::HOOK) {
             let mut names: BTreeSet<&str> = head.annotations.get(TOKEN_OF).map(String::as_str).into_iter().collect();
@@ -170,7 +170,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// The places of those objects in the order of a word of theirs, and of the stream where that is the same.
+    /// The places of the wanted objects in the order of a word of theirs; equal ones keep the order of the stream.
     fn places_by(&self, word: Word<'a>, is_wanted: fn(&Entry<'a>) -> bool) -> Vec<usize> {
         let places = self.objects.iter().enumerate().filter(|(_, entry)| is_wanted(entry));
         let mut places: Vec<_> = places.map(|(place, _)| place).collect();
@@ -178,7 +178,7 @@ impl<'a> Stream<'a> {
         places
     }
 
-    /// Those of the places whose object has that word.
+    /// The places whose object has that word.
     fn find<'s>(
         &'s self,
         places: &'s [usize],
@@ -196,7 +196,7 @@ impl<'a> Stream<'a> {
         self.documents.get(document).and_then(|document| str::from_utf8(document.text).ok()).unwrap_or_default()
     }
 
-    /// What could not be read, for the report.
+    /// The documents that could not be read, for the report.
     pub(super) fn unreadable(&self) -> impl Iterator<Item = Remark> {
         self.documents.iter().filter_map(|document| {
             let text = format!("the document stays as it is: {}", document.defect.as_ref()?);
@@ -204,7 +204,7 @@ impl<'a> Stream<'a> {
         })
     }
 
-    /// The whole object of a document, now.
+    /// The whole object of a document, read again.
     pub(super) fn object(&self, entry: &Entry<'_>) -> Option<Value> {
         read_object(self.text(entry.document)).filter(|_| !entry.is_in_list)
     }
@@ -234,7 +234,7 @@ impl<'a> Stream<'a> {
         self.find(&self.by_name, Entry::name, name)
     }
 
-    /// What a program reaches by that name, or by one that it is part of.
+    /// The objects that a program reaches by that name, or by one that it is part of.
     pub(super) fn connected<'s>(&'s self, name: &str) -> impl Iterator<Item = (usize, &'s Entry<'a>)> + use<'s, 'a> {
         self.find(&self.by_host, Entry::name, name)
     }
@@ -245,7 +245,7 @@ impl<'a> Stream<'a> {
         !entry.name().is_empty() && same.nth(1).is_some()
     }
 
-    /// What of the release uses that ServiceAccount for as long as the release lives, in words.
+    /// The object that uses that ServiceAccount for as long as the release lives, in words.
     pub(super) fn user_of(&self, account: &Entry<'_>) -> Option<String> {
         let (kind, name) = (RefKind::ServiceAccount.as_str(), account.name());
         let start = self.by_account.partition_point(|(other, _)| other.as_str() < name);
@@ -279,7 +279,7 @@ fn add_accounts<'v>(value: &'v Value, names: &mut BTreeSet<&'v str>) {
     }
 }
 
-/// As Helm says it above a document, whatever else stands in the line of the separator.
+/// The template that Helm names above a document, whatever else stands in the line of the separator.
 fn template(text: &str) -> &str {
     let text = text.trim_start();
     manifest::path(text.strip_prefix("---").unwrap_or(text).trim_start())
@@ -292,7 +292,7 @@ fn read_object(text: &str) -> Option<Value> {
     Some(as_helm_reads(object, &head))
 }
 
-/// Where Go wants strings it makes some of numbers and booleans.
+/// Go makes strings of numbers and booleans where it wants strings.
 fn as_helm_reads(mut object: Value, head: &Head) -> Value {
     for (field, strings) in [("labels", &head.labels), ("annotations", &head.annotations)] {
         let map = object.get_mut("metadata").and_then(|metadata| metadata.get_mut(field));
@@ -310,7 +310,7 @@ pub(super) fn judged(head: &Head, object: Value) -> Option<Object> {
     Some(Object::new(Kind::parse(head.group(), version, &head.kind)?, object))
 }
 
-/// Of an object that need not be whole below its metadata.
+/// The object need not be whole below its metadata.
 fn selection(head: &Head, object: Value, settings: &Settings) -> Option<Selection> {
     let object = judged(head, object).filter(|_| !settings.ignores_namespace(&head.namespace))?;
     let identity = classify(&object);
@@ -325,7 +325,7 @@ fn selection(head: &Head, object: Value, settings: &Settings) -> Option<Selectio
     })
 }
 
-/// What of an object's annotations the others ask for.
+/// Whether the mending of other objects asks for that annotation.
 fn is_asked_for(key: &str) -> bool {
     HOOK_ANNOTATIONS.contains(&key) || key == helm::RELEASE_NAME
 }
@@ -353,7 +353,7 @@ impl<'a> Entry<'a> {
         &self.head.name
     }
 
-    /// Of a kind that Kubernetes itself has: what it does is known, and it makes no Secret or ConfigMap of its name.
+    /// Kubernetes itself has the kind: its work is known, and it makes no Secret or ConfigMap of its name.
     pub(super) fn is_built_in(&self) -> bool {
         let group = self.head.group();
         !group.contains('.') || group.ends_with(".k8s.io")
@@ -386,7 +386,7 @@ impl<'a> Entry<'a> {
         self.events().is_some() && self.annotation(helm::RELEASE_NAME).is_none()
     }
 
-    /// What Helm creates with the release, neither a hook nor dropped.
+    /// Helm creates it with the release: it is neither a hook nor dropped.
     pub(super) fn is_resource(&self) -> bool {
         self.is_in_list || self.annotation(helm::HOOK).is_none()
     }
@@ -395,7 +395,7 @@ impl<'a> Entry<'a> {
         self.annotation(helm::HOOK_DELETE_POLICY).map(DeletePolicies::parse).unwrap_or_default()
     }
 
-    /// What the other is called too, as far as the stream says: the release's own namespace is not in it.
+    /// It may have that name, as far as the stream says: the release's own namespace is not in it.
     pub(super) fn is_called(&self, group: &str, kind: &str, namespace: &str, name: &str) -> bool {
         let is_near = self.head.namespace.is_empty() || namespace.is_empty() || self.head.namespace == namespace;
         self.head.name == name && self.head.kind == kind && self.head.group() == group && is_near
@@ -416,7 +416,7 @@ impl<'a> Entry<'a> {
         RecordHook { kind, name, weight, ..RecordHook::default() }
     }
 
-    /// In the head and in the object.
+    /// Sets it in the head and in the object.
     pub(super) fn set_annotation(&mut self, object: &mut Value, key: &str, value: &str) {
         self.head.annotations.insert(key.to_owned(), value.to_owned());
         let annotations = object.get_mut("metadata").and_then(|metadata| metadata.get_mut("annotations"));

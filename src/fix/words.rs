@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use stable_hooks_policy::references::{Reference, references, value_sources};
 
-/// A name has hardly more parts, and a text of dots alone shall cost no more than another.
+/// Names hardly have more parts, and a text of dots alone shall cost no more than another.
 const MOST_PARTS: usize = 8;
 
-/// What stands in `name` below these is known within the pod alone.
+/// A `name` below one of these is known within the pod alone.
 const LOCAL_NAMES: [&str; 10] = [
     "containers",
     "initContainers",
@@ -36,7 +36,7 @@ const LEAD_NOWHERE: [&str; 10] = [
     "topologySpreadConstraints",
 ];
 
-/// What Kubernetes calls a variable behind the name of the Service that it tells of.
+/// Kubernetes names a variable after the Service that it tells of, and puts one of these behind the name.
 const OF_A_SERVICE: [&str; 2] = ["_SERVICE_", "_PORT"];
 
 /// Each part of a text that may be a name: `db.shop` may be one, or `db`, or `shop`.
@@ -72,7 +72,7 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// Those of a hook that may name what it needs, but for the fields that say of which kind that is.
+    /// The texts of a hook that may name something it needs; fields that also say its kind are read as references.
     pub(super) fn of_hook(object: &Value) -> Self {
         let known =
             ["apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.annotations", "spec.selector"];
@@ -80,14 +80,14 @@ impl Texts {
         Self { passed_over, with_keys: false }
     }
 
-    /// Those by which one of Kubernetes' own objects may give something to another.
+    /// The texts by which one of Kubernetes' own objects may give something to another.
     pub(super) fn of_built_in(object: &Value) -> Self {
         let mut passed_over = Self::of_hook(object).passed_over;
         // A token belongs to the account that an annotation names.
         passed_over.remove("metadata.annotations");
         let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
         let fields: &[&str] = match kind {
-            // What stands in it shall not be told, and gives nothing.
+            // Its content shall not be told, and gives nothing.
             "Secret" => &["data", "stringData"],
             "ServiceAccount" => &["imagePullSecrets", "secrets"],
             _ => &[],
@@ -96,7 +96,7 @@ impl Texts {
         Self { passed_over, with_keys: false }
     }
 
-    /// All of an object whose meaning its controller alone knows: it may make others under its own name.
+    /// All texts of an object whose meaning its controller alone knows: it may make others under its own name.
     pub(super) fn of_custom(object: &Value) -> Self {
         let passed_over = taken_by_pods(object).chain(["metadata.namespace".to_owned()]).collect();
         Self { passed_over, with_keys: true }
@@ -107,7 +107,7 @@ impl Texts {
         self.walk(object, &mut String::new(), "", &mut found);
     }
 
-    /// `path` is the same text for all, so that long keys are not copied for what stands below them.
+    /// All calls share the text `path`, so that long keys are not copied for each field below them.
     fn walk(&self, value: &Value, path: &mut String, holder: &str, found: &mut impl FnMut(&str, &str)) {
         if self.passed_over.contains(path.as_str()) {
             return;

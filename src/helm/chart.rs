@@ -18,9 +18,9 @@ use archive::{MOST_BYTES, Pack, pack, unpack};
 /// How late it is in the copy: no upgrade happens in the same second as the install.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
-    /// A minute later: what is named by the day or the year has the same name in both.
+    /// A minute later: names made of the day or the year stay the same.
     AMinuteLater,
-    /// What has a time in its name has another one.
+    /// A year later: every name with a time in it is another one.
     AYearLater,
 }
 
@@ -33,30 +33,30 @@ impl Clock {
     }
 }
 
-/// The archives of subcharts hold archives of subcharts; Helm charts are not deeper than that.
+/// Archives of subcharts can hold archives of subcharts; no Helm chart is deeper than that.
 const MOST_ARCHIVES: usize = 8;
 
 /// The sources of templates, by their paths from the chart's folder on.
 pub type Templates = BTreeMap<String, String>;
 
-/// Those that make hooks: a rule asks nothing of the others, and a record with all of them is large.
+/// The templates that make hooks: a rule asks nothing of the others, and a record with all of them is large.
 #[must_use]
 pub fn of_hooks(templates: &Templates) -> Templates {
     let makes_hooks = |(_, source): &(&String, &String)| source.contains("helm.sh/hook");
     templates.iter().filter(makes_hooks).map(|(path, source)| (path.clone(), source.clone())).collect()
 }
 
-/// Those of them that call `lookup`: without a cluster it finds nothing, and what they render there may be another thing.
+/// The templates that call `lookup`: it finds nothing without a cluster, so they may render something else in one.
 pub fn that_look_up(templates: &Templates) -> impl Iterator<Item = &str> {
     templates.iter().filter(|(_, source)| calls(source, "lookup")).map(|(path, _)| path.as_str())
 }
 
-/// What is another in a copy of a chart.
+/// The differences between a chart and its copy.
 #[derive(Debug, Clone, Copy)]
 pub struct Changes<'a> {
     /// `.Release.Revision`.
     pub revision: u64,
-    /// In the place of the chart's own values, as JSON or YAML.
+    /// The values in the place of the chart's own, as JSON or YAML.
     pub values: Option<&'a [u8]>,
     pub clock: Clock,
 }
@@ -92,7 +92,7 @@ pub fn copy(chart: &Path, changes: Changes<'_>, into: &Path) -> io::Result<(Path
         fs::write(&copy, pack(&files)?)?;
         return Ok((copy, templates));
     }
-    // What is no chart may be anything, and large; Helm says so in its own words.
+    // A folder without this file is no chart and may be large; Helm says so in its own words.
     fs::metadata(chart.join("Chart.yaml"))?;
     let rules = chart.join(ignore::NAME);
     let rules = match fs::metadata(&rules) {
@@ -105,11 +105,11 @@ pub fn copy(chart: &Path, changes: Changes<'_>, into: &Path) -> io::Result<(Path
         .copy(Path::new(""))?;
     let path = first_template(&templates);
     if is_ignored(&rules, &path) || (changes.values.is_some() && is_ignored(&rules, VALUES)) {
-        // The copy holds nothing else that it would ignore.
+        // All other files that it lists are left out of the copy already.
         let _ = fs::remove_file(copy.join(ignore::NAME));
     }
     if let Some(values) = changes.values {
-        // What stands there may be the chart's own file, under one more name.
+        // The file may be the chart's own, under one more name: writing to it would change both.
         let _ = fs::remove_file(copy.join(VALUES));
         fs::write(copy.join(VALUES), values)?;
     }
@@ -131,7 +131,7 @@ struct Folder<'a> {
 impl Folder<'_> {
     /// Copies what lies at `inside` of the chart.
     fn copy(&mut self, inside: &Path) -> io::Result<()> {
-        // Not its parents too: a copy that was given up while it went on must not come back.
+        // The parents are not made too: a copy that was given up meanwhile must not come back.
         fs::create_dir(self.copy.join(inside))?;
         let entries = fs::read_dir(self.chart.join(inside)).map_err(|error| at(inside, &error))?;
         let entries = entries.map(|entry| entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?))));
@@ -170,7 +170,7 @@ impl Folder<'_> {
     }
 }
 
-/// Opens what is a file; Helm refuses everything else, and so much of it.
+/// Opens a file; Helm refuses one that is too large, and everything else in a chart.
 fn regular<T>(found: &fs::Metadata, path: &Path, open: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let refused = |what: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{}: {what}", path.display())));
     if !found.is_file() {
@@ -209,7 +209,7 @@ fn first_template(templates: &Templates) -> String {
     format!("templates/{}revision.yaml", "revision/".repeat(deepest))
 }
 
-/// What a chart's file is to Helm.
+/// The part that a file plays in a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Template,
@@ -219,7 +219,7 @@ enum Place {
 }
 
 impl Place {
-    /// Of a file at this path from the chart's folder on, which may lie in a subchart.
+    /// The path goes from the chart's folder on, and may lead into a subchart.
     fn of(path: &str) -> Self {
         let mut rest = path;
         while let Some(subchart) = rest.strip_prefix("charts/").filter(|name| !name.starts_with(['_', '.'])) {
@@ -279,12 +279,13 @@ static ACTION: LazyLock<Option<Regex>> =
 static TOKEN: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"(?s)/\*.*?\*/|"(?:\\.|[^"\\])*"|`[^`]*`|[.$A-Za-z0-9_]+"#).ok());
 
-/// Both patterns, where the template mentions the function at all. They are constants; the tests would see one that is none.
+/// Both patterns, where the template mentions the function at all. They are constants, and the tests would see one that
+/// does not compile.
 fn patterns(source: &str, function: &str) -> Option<(&'static Regex, &'static Regex)> {
     if source.contains(function) { ACTION.as_ref().zip(TOKEN.as_ref()) } else { None }
 }
 
-/// What is behind the function's name in a token that calls it: nothing, or a field of what it gives.
+/// The rest of a token that calls the function: nothing, or a field of its result.
 fn field_of_call<'t>(token: &'t str, function: &str) -> Option<&'t str> {
     token.strip_prefix(function).filter(|field| field.is_empty() || field.starts_with('.'))
 }

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 /// At most one, so that a signal finds it; never held for long.
 static FOLDER: Mutex<Option<TempDir>> = Mutex::new(None);
 
-/// Read by those who change what is in the folder: a signal waits for them, or it would remove half of it.
+/// Each change of what is in the folder holds a read lock: a signal waits for it, or it would remove half of it.
 static CHANGES: RwLock<()> = RwLock::new(());
 
 /// The folder, as long as this lives.
@@ -53,7 +53,7 @@ impl Drop for Folder {
     }
 }
 
-/// For nobody but the owner: left alone, the umask would let others in.
+/// Only the owner can enter: left alone, the umask would let others in.
 fn private() -> io::Result<TempDir> {
     let mut builder = tempfile::Builder::new();
     builder.prefix("stable-hooks-");
@@ -78,8 +78,8 @@ fn remove_on_signal() -> io::Result<()> {
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM])?;
     thread::spawn(move || {
         for signal in signals.forever() {
-            // Both are held to the end: nothing begins any more.
-            let _unchanged = nobody_changes_it();
+            // Both guards are held to the end, so that no further change begins.
+            let _unchanged = end_of_changes();
             let mut held = held();
             if let Some(folder) = held.take() {
                 remove(&folder.keep());
@@ -90,9 +90,9 @@ fn remove_on_signal() -> io::Result<()> {
     Ok(())
 }
 
-/// Waits for those who change the folder; `None` where that takes too long, a file server may hold them for ever.
+/// Waits until no change goes on; `None` where that takes too long: a file server may hold one up for ever.
 #[cfg(unix)]
-fn nobody_changes_it() -> Option<std::sync::RwLockWriteGuard<'static, ()>> {
+fn end_of_changes() -> Option<std::sync::RwLockWriteGuard<'static, ()>> {
     use std::sync::TryLockError;
     use std::time::{Duration, Instant};
 
@@ -107,7 +107,7 @@ fn nobody_changes_it() -> Option<std::sync::RwLockWriteGuard<'static, ()>> {
     }
 }
 
-/// Again where a change that still goes on has put something into a folder that was already emptied.
+/// Tries again where a change that still goes on has put something into a folder that was already emptied.
 #[cfg(unix)]
 fn remove(folder: &Path) {
     let is_gone = |_| std::fs::remove_dir_all(folder).is_ok() || !folder.exists();

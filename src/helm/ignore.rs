@@ -142,7 +142,7 @@ fn tokens(pattern: &[u8]) -> Option<Vec<Token>> {
     Some(tokens)
 }
 
-/// What stands behind a `[`.
+/// The class behind a `[`.
 fn class(rest: &mut &[u8]) -> Option<Token> {
     let is_negated = take(rest, b'^');
     let mut ranges = Vec::new();
@@ -181,7 +181,7 @@ fn first_char(bytes: &[u8]) -> Option<(char, usize)> {
 /// Whether the pattern matches all of the name, in Go's way: what a `*` matches is settled where the next one begins.
 fn matches(pattern: &[Token], name: &[u8]) -> bool {
     let (mut pattern, mut name) = (pattern, name);
-    // Behind the last star, and from where on the rest was compared with it.
+    // The pattern behind the last star, and the part of the name that was compared with it.
     let mut star: Option<(&[Token], &[u8])> = None;
     loop {
         match pattern.split_first() {

@@ -1,9 +1,14 @@
 //! Where in a template a field of an object stands.
 
+use std::iter;
+
+use json_patch::jsonptr::{Pointer, Token};
+
 /// The line, from 1, of the field at `path` (a JSON pointer) of an object of that kind; of a parent where the template
 /// does not spell the field, and `None` where it could be more than one place.
 #[must_use]
 pub fn line_of(source: &str, kind: &str, path: &str) -> Option<usize> {
+    let path = Pointer::parse(path).unwrap_or_default();
     let lines: Vec<_> = source.lines().enumerate().map(|(at, line)| (at + 1, line)).collect();
     let documents = lines.split(|(_, line)| line.starts_with("---"));
     let mut of_kind =
@@ -11,29 +16,28 @@ pub fn line_of(source: &str, kind: &str, path: &str) -> Option<usize> {
     let document = match (of_kind.next(), of_kind.next()) {
         (Some(document), None) => document,
         // A helper writes its kind: then only a field that stands once can be the one.
-        (None, _) => return only(&lines, path.rsplit('/').next()?),
+        (None, _) => return only(&lines, &path.last()?.decoded()),
         (Some(_), Some(_)) => return None,
     };
     let first = |field: &str| document.iter().find(|(_, line)| value_of(line, field).is_some()).map(|(at, _)| *at);
-    // Indexes of lists are no fields of a template.
-    let fields = path.rsplit('/').filter(|field| !field.is_empty() && field.parse::<usize>().is_err());
-    fields.map(unescaped).find_map(|field| first(&field)).or_else(|| first("kind"))
+    fields(path).find_map(|field| first(&field.decoded())).or_else(|| first("kind"))
+}
+
+/// The fields on that path, the innermost first; indexes of lists are no fields of a template.
+fn fields(path: &Pointer) -> impl Iterator<Item = Token<'_>> {
+    let tokens = iter::successors(Some(path), |path| path.parent()).filter_map(Pointer::last);
+    tokens.filter(|token| !token.encoded().is_empty() && token.encoded().parse::<usize>().is_err())
 }
 
 fn only(lines: &[(usize, &str)], field: &str) -> Option<usize> {
-    let field = unescaped(field);
-    let mut found = lines.iter().filter(|(_, line)| value_of(line, &field).is_some());
+    let mut found = lines.iter().filter(|(_, line)| value_of(line, field).is_some());
     match (found.next(), found.next()) {
         (Some((at, _)), None) => Some(*at),
         _ => None,
     }
 }
 
-fn unescaped(token: &str) -> String {
-    token.replace("~1", "/").replace("~0", "~")
-}
-
-/// What stands behind `key:` in a line of YAML, the key quoted or not, in a list or not.
+/// The value behind `key:` in a line of YAML, the key quoted or not, in a list or not.
 fn value_of<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     let line = line.trim_start_matches(['-', ' ', '\t']);
     let quote = line.chars().next().filter(|first| ['"', '\''].contains(first));

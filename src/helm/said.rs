@@ -1,10 +1,10 @@
-//! What Helm says about a chart that it cannot render, without the values that it quotes.
+//! Helm's words about a chart that it cannot render, without the values that it quotes.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// In the place of what could be a part of a value.
+/// Stands in the place of every word that could be a part of a value.
 const HIDDEN: &str = "***";
 
 /// The words with which Helm, Go's templates, YAML and JSON schemas say what went wrong, whatever the values are.
@@ -23,12 +23,12 @@ const OWN_WORDS: &str = "\
     unknown unmarshal unmarshaling unsupported unterminated validation value values variable version want was were \
     which while with wrong yaml you";
 
-/// More than that nobody reads at a prompt. Where it began stands first, and what went wrong last.
+/// More is not read at a prompt. An error begins with its place and ends with its cause.
 const FIRST_WORDS: usize = 60;
 const LAST_WORDS: usize = 40;
 
-/// Helm's error in one line. A word is shown if the chart's own texts or Helm itself have it and no value has it; in the
-/// place of the others stands `***`, so that neither a value is shown nor what a template has made of one.
+/// Helm's error in one line. A word is shown if the chart's own texts or Helm itself have it and no value has it; `***`
+/// stands in the place of the others, so that neither a value is shown nor what a template has made of one.
 ///
 /// `texts` are the chart's templates, each path being one, too; `values` are those of the release, as JSON.
 #[must_use]
@@ -52,7 +52,7 @@ pub fn without_values(said: &str, texts: &[&str], values: Option<&str>) -> Strin
     for piece in error_of(said).split_whitespace() {
         let last = shown.last().copied().unwrap_or_default();
         let is_mark = words(piece).next().is_none();
-        // What Helm shows of a text that it cannot read is a character of it.
+        // Helm quotes a character of a text that it cannot read.
         let quotes = last == "character" || (is_mark && last == HIDDEN);
         let says_line = last == "line" && is_line(piece.trim_end_matches([':', ',']));
         let is_place = is_place(piece, texts, is_line);
@@ -86,7 +86,7 @@ pub fn dropped_hooks(said: &str) -> Vec<String> {
     said.lines().filter_map(value).collect()
 }
 
-/// Behind the warnings, and without the hint at a flag of `helm`.
+/// The error alone, without the warnings before it and the hint at a flag of `helm`.
 fn error_of(said: &str) -> &str {
     let error = said.split_once("Error: ").map_or(said, |(_, error)| error);
     error.split_once("\n\nUse --debug").map_or(error, |(error, _)| error)
@@ -96,11 +96,11 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
-/// What the values say; their keys are the chart's words.
+/// The words of the values; their keys are the chart's.
 #[derive(Default)]
 struct OfValues {
     words: BTreeSet<String>,
-    /// As they stand between blanks.
+    /// The texts between blanks, with all their marks.
     pieces: BTreeSet<String>,
 }
 
@@ -118,10 +118,10 @@ impl OfValues {
         }
     }
 
-    /// A password can be nothing but marks. One mark alone everything has.
+    /// A password can be nothing but marks; a single mark is in every text.
     fn have_marks_of(&self, said: &str) -> bool {
         let is_marks = |text: &str| words(text).next().is_none() && text.chars().nth(1).is_some();
-        // Helm quotes, and cuts off.
+        // Helm puts a text into quotes, and may show only a part of it.
         let bare = said.trim_matches(['.', ',', ':', ';', '"', '\'', '`', '(', ')']);
         let is_of = |piece: &String| {
             (is_marks(piece) && said.contains(piece.as_str())) || (is_marks(bare) && piece.contains(bare))

@@ -15,7 +15,7 @@ use crate::private::write;
 const SINGLE: [&str; 5] = ["--set-json", "--set", "--set-string", "--set-file", "--set-literal"];
 const SET_FILE: &str = "--set-file";
 
-/// What the user gives, in Helm's own words.
+/// The values that the user gives, in Helm's own words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Given {
     pub files: Vec<PathBuf>,
@@ -23,17 +23,17 @@ pub struct Given {
     pub single: Vec<(&'static str, String)>,
 }
 
-/// What becomes of the values that a release has when it is upgraded, as Helm's flags say it.
+/// The fate of a release's values when it is upgraded, as Helm's flags say it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reuse {
-    /// No flag: those that it was given are taken where none are given now.
+    /// No flag: the values of the release are taken where none are given now.
     UnlessGiven,
     ReuseValues,
     ResetValues,
     ResetThenReuseValues,
 }
 
-/// What every render is given.
+/// The values that every render is given.
 #[derive(Debug, Clone, Default)]
 pub struct Values {
     files: Vec<ValuesFile>,
@@ -109,7 +109,7 @@ impl Values {
         Ok(values)
     }
 
-    /// One file that nobody else changes.
+    /// A single file that is not copied: no other program changes it.
     #[must_use]
     pub fn of_file(path: PathBuf) -> Self {
         let called = path.display().to_string();
@@ -147,7 +147,7 @@ impl Values {
         files.chain(single)
     }
 
-    /// What Helm said, with the names that the user knows in the place of those of the copies.
+    /// Helm's words, with the names that the user knows in the place of those of the copies.
     #[must_use]
     pub fn in_the_users_words(&self, said: &[u8]) -> String {
         let said = String::from_utf8_lossy(said).into_owned();
@@ -177,7 +177,7 @@ impl Copies<'_> {
             return Ok(ValuesFile { path: file.to_owned(), called, is_empty: false });
         }
         let (path, bytes) = self.copy(&called)?;
-        // What is no YAML Helm refuses in its own words.
+        // Helm refuses a file that is no YAML in its own words.
         let is_empty = input::value(&bytes).is_ok_and(|value| match value {
             Value::Null => true,
             Value::Object(fields) => fields.is_empty(),
@@ -218,12 +218,12 @@ impl Copies<'_> {
     }
 }
 
-/// Helm fetches what has a scheme, and one of its plugins may do so: each time the same.
+/// Helm or one of its plugins fetches what has a scheme; each render is taken to get the same.
 fn is_fetched(file: &str) -> bool {
     file.contains("://")
 }
 
-/// The parts between commas that no backslash stands before.
+/// The parts between commas that no backslash escapes.
 fn unescaped_parts(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut is_escaped = false;

@@ -1,4 +1,4 @@
-//! What stands in a file.
+//! An object as it stands in a file.
 
 use serde_json::Value;
 

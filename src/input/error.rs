@@ -1,4 +1,4 @@
-//! What can be wrong with a file. The texts name a place and a kind of problem and never quote the file: it may hold Secrets.
+//! The errors of a file. Their texts name a place and a kind of problem and never quote the file: it may hold Secrets.
 
 use std::borrow::Cow;
 
@@ -62,7 +62,7 @@ impl Mistyped {
         Self { field, found, wanted, advice: "" }
     }
 
-    /// Where a string is wanted.
+    /// Kubernetes wants a string there.
     pub(super) fn text(field: &'static str, found: &Value) -> Self {
         let is_scalar = matches!(found, Value::Bool(_) | Value::Number(_));
         let advice = if is_scalar { "; put it in quotes" } else { "" };

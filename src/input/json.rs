@@ -11,7 +11,7 @@ use super::yaml::{Located, read_yaml};
 /// The JSON texts of a piece, of which only as much is held as one text needs.
 pub(super) struct Json {
     text: Text,
-    /// What was used of the text, and where that ends.
+    /// How many bytes of the text are used, and where they end.
     used: usize,
     line: usize,
     column: usize,
@@ -111,7 +111,7 @@ impl Json {
         lines.move_to(&mut self.text);
     }
 
-    /// Moves over some of what is there.
+    /// Moves over a part of the text.
     fn step(&mut self, over: impl FnOnce(&mut Cursor<'_>)) {
         let rest = self.text.bytes.get(self.used..).unwrap_or_default();
         let mut cursor = Cursor { rest, line: self.line, column: self.column };

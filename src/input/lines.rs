@@ -1,4 +1,4 @@
-//! A file line by line, one line ahead: so far must one see to know where a document ends.
+//! A file line by line, one line ahead: only the line after a document tells that it has ended.
 
 use std::io::BufRead;
 
@@ -16,7 +16,7 @@ pub(super) struct Lines<R> {
     failure: Option<InputError>,
 }
 
-/// What was read of a file and not used yet.
+/// Bytes that were read of a file and are not used yet.
 #[derive(Default)]
 pub(super) struct Text {
     pub(super) bytes: Vec<u8>,
@@ -24,7 +24,7 @@ pub(super) struct Text {
     pub(super) line: usize,
 }
 
-/// What is left to read of a text, and where that is.
+/// The rest of a text, and where it begins.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'a> {
     pub(super) rest: &'a [u8],

@@ -1,4 +1,4 @@
-//! From what a file holds to the AdmissionRequest that the policy is asked.
+//! Makes the AdmissionRequest that the policy is asked from the content of a file.
 
 use serde_json::{Value, json};
 use stable_hooks_host::metadata::{Metadata, Target};
@@ -33,7 +33,7 @@ fn request(object: Value, audit: bool) -> Value {
     if audit { audited(request, object) } else { with(request, "object", object) }
 }
 
-/// Whether an API server would ask a policy with that metadata; of a request that names no resource that is guessed.
+/// Whether an API server would ask a policy with that metadata; the resource is guessed where the request names none.
 #[must_use]
 pub fn is_covered(metadata: &Metadata, request: &Value) -> bool {
     let text = |pointer| request.pointer(pointer).and_then(Value::as_str);
@@ -48,7 +48,7 @@ pub fn is_covered(metadata: &Metadata, request: &Value) -> bool {
     })
 }
 
-/// No user, and the object's own uid: so the audit scanner asks.
+/// The audit scanner asks without a user, and with the object's own uid.
 fn audited(request: Value, object: Value) -> Value {
     let uid = object.pointer("/metadata/uid").filter(|uid| uid.is_string()).cloned().unwrap_or_else(|| json!(""));
     let request = with(with(request, "uid", uid), "userInfo", json!({}));

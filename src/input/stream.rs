@@ -14,7 +14,7 @@ pub(super) struct Values<R> {
     json: Option<Json>,
 }
 
-/// What a piece is, as its first character that is neither blank nor comment says.
+/// The kind of a piece, as its first character says that is neither blank nor in a comment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Json,

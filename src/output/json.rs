@@ -2,37 +2,27 @@
 
 use std::io::{self, Write};
 
-use serde::Serialize;
-
-use super::results::Results;
+use super::results::Pretty;
 use super::writer::Writer;
 use crate::judged::{Judged, Summary};
 
 #[derive(Default)]
-pub(super) struct Json(Results);
-
-#[derive(Serialize)]
-struct Document<'a> {
-    version: u8,
-    results: [(); 0],
-    summary: &'a Summary,
-}
-
-fn document(summary: &Summary) -> Document<'_> {
-    Document { version: 1, results: [], summary }
-}
+pub(super) struct Json(Pretty);
 
 impl Writer for Json {
     fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        self.0 = Results::begin(out, &document(&Summary::default()))?;
-        Ok(())
+        self.0.open_object(out)?;
+        self.0.field(out, "version", &1)?;
+        self.0.open_list(out, "results")
     }
 
     fn result(&mut self, out: &mut dyn Write, judged: &Judged) -> io::Result<()> {
-        self.0.push(out, judged)
+        self.0.item(out, judged)
     }
 
     fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
-        self.0.end(out, &document(summary))
+        self.0.close(out)?;
+        self.0.field(out, "summary", summary)?;
+        self.0.close(out)
     }
 }

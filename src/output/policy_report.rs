@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::results::Results;
+use super::results::Pretty;
 use super::writer::Writer;
 use crate::judged::{Finding, Judged, Level, ObjectRef, Summary};
 
@@ -13,7 +13,7 @@ const NAME: &str = env!("CARGO_PKG_NAME");
 
 pub(super) struct PolicyReport {
     api: Api,
-    results: Results,
+    report: Pretty,
     counts: Counts,
 }
 
@@ -26,30 +26,16 @@ pub(super) enum Api {
 /// How many results came to what.
 #[derive(Default, Serialize)]
 struct Counts {
-    pass: usize,
-    fail: usize,
-    warn: usize,
     error: usize,
+    fail: usize,
+    pass: usize,
     skip: usize,
+    warn: usize,
 }
 
 impl PolicyReport {
     pub(super) fn new(api: Api) -> Self {
-        Self { api, results: Results::default(), counts: Counts::default() }
-    }
-
-    fn document(&self) -> Value {
-        let (api_version, kind) = match self.api {
-            Api::PolicyReport => ("wgpolicyk8s.io/v1alpha2", "PolicyReport"),
-            Api::OpenReports => ("openreports.io/v1alpha1", "Report"),
-        };
-        json!({
-            "apiVersion": api_version,
-            "kind": kind,
-            "metadata": {"name": NAME},
-            "results": [],
-            "summary": self.counts,
-        })
+        Self { api, report: Pretty::default(), counts: Counts::default() }
     }
 
     fn push(&mut self, out: &mut dyn Write, item: &Item<'_>) -> io::Result<()> {
@@ -59,14 +45,21 @@ impl PolicyReport {
             Outcome::Warn => &mut self.counts.warn,
         };
         *count += 1;
-        self.results.push(out, item)
+        self.report.item(out, item)
     }
 }
 
 impl Writer for PolicyReport {
     fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        self.results = Results::begin(out, &self.document())?;
-        Ok(())
+        let (api_version, kind) = match self.api {
+            Api::PolicyReport => ("wgpolicyk8s.io/v1alpha2", "PolicyReport"),
+            Api::OpenReports => ("openreports.io/v1alpha1", "Report"),
+        };
+        self.report.open_object(out)?;
+        self.report.field(out, "apiVersion", &api_version)?;
+        self.report.field(out, "kind", &kind)?;
+        self.report.field(out, "metadata", &json!({"name": NAME}))?;
+        self.report.open_list(out, "results")
     }
 
     fn result(&mut self, out: &mut dyn Write, judged: &Judged) -> io::Result<()> {
@@ -77,11 +70,13 @@ impl Writer for PolicyReport {
     }
 
     fn end(&mut self, out: &mut dyn Write, _: &Summary) -> io::Result<()> {
-        self.results.end(out, &self.document())
+        self.report.close(out)?;
+        self.report.field(out, "summary", &self.counts)?;
+        self.report.close(out)
     }
 }
 
-/// One result. What is not known is left out: the API server refuses null for a string.
+/// One result. Fields that are not known are left out: the API server refuses null for a string.
 #[derive(Serialize)]
 struct Item<'a> {
     source: &'static str,

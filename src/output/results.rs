@@ -1,43 +1,80 @@
-//! A pretty JSON document with a list `results` that is written item by item, the bytes being those of the whole at once.
+//! A pretty JSON document that is written piece by piece, its bytes being those of the whole at once.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
-const EMPTY: &str = "\"results\": []";
-
-/// The list, as far as it is written.
+/// The document, as far as it is written.
 #[derive(Default)]
-pub(super) struct Results {
-    /// What stands before the line in which the list begins.
-    indent: String,
-    has_items: bool,
+pub(super) struct Pretty {
+    /// The objects and lists that are not closed yet, the innermost last.
+    open: Vec<Open>,
 }
 
-impl Results {
-    /// Writes what goes before the items of a document whose list is empty yet.
-    pub(super) fn begin(out: &mut dyn Write, document: &impl Serialize) -> io::Result<Self> {
-        let text = serde_json::to_string_pretty(document)?;
-        let (before, _) = text.split_once(EMPTY).unwrap_or((&text, ""));
-        let last_line = before.rsplit('\n').next().unwrap_or_default();
-        write!(out, "{before}\"results\": [")?;
-        Ok(Self { indent: format!("\n{last_line}"), has_items: false })
+struct Open {
+    end: char,
+    is_empty: bool,
+}
+
+impl Pretty {
+    /// The document itself, or the next item of a list.
+    pub(super) fn open_object(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        self.separate(out)?;
+        self.open(out, '{', '}')
     }
 
-    pub(super) fn push(&mut self, out: &mut dyn Write, item: &impl Serialize) -> io::Result<()> {
-        let comma = if self.has_items { "," } else { "" };
-        self.has_items = true;
-        let indent = format!("{}  ", self.indent);
-        let text = serde_json::to_string_pretty(item)?.replace('\n', &indent);
-        write!(out, "{comma}{indent}{text}")
+    /// A field whose items come one by one.
+    pub(super) fn open_list(&mut self, out: &mut dyn Write, name: &str) -> io::Result<()> {
+        self.name(out, name)?;
+        self.open(out, '[', ']')
     }
 
-    /// Writes what goes behind the items; what was said before them is not said again.
-    pub(super) fn end(&self, out: &mut dyn Write, document: &impl Serialize) -> io::Result<()> {
-        let text = serde_json::to_string_pretty(document)?;
-        let (_, after) = text.split_once(EMPTY).unwrap_or_default();
-        let indent = if self.has_items { &self.indent } else { "" };
-        writeln!(out, "{indent}]{after}")
+    pub(super) fn field(&mut self, out: &mut dyn Write, name: &str, value: &impl Serialize) -> io::Result<()> {
+        self.name(out, name)?;
+        self.value(out, value)
+    }
+
+    pub(super) fn item(&mut self, out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
+        self.separate(out)?;
+        self.value(out, value)
+    }
+
+    /// Ends the innermost object or list; the document ends with a line break.
+    pub(super) fn close(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let Some(Open { end, is_empty }) = self.open.pop() else { return Ok(()) };
+        if !is_empty {
+            write!(out, "{}", self.line_break())?;
+        }
+        let after = if self.open.is_empty() { "\n" } else { "" };
+        write!(out, "{end}{after}")
+    }
+
+    fn open(&mut self, out: &mut dyn Write, start: char, end: char) -> io::Result<()> {
+        self.open.push(Open { end, is_empty: true });
+        write!(out, "{start}")
+    }
+
+    fn name(&mut self, out: &mut dyn Write, name: &str) -> io::Result<()> {
+        self.separate(out)?;
+        write!(out, "{}: ", serde_json::to_string(name)?)
+    }
+
+    fn value(&self, out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
+        // JSON escapes a line break in a string, so each of these is one between two lines.
+        let text = serde_json::to_string_pretty(value)?.replace('\n', &self.line_break());
+        write!(out, "{text}")
+    }
+
+    fn separate(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let line_break = self.line_break();
+        let Some(open) = self.open.last_mut() else { return Ok(()) };
+        let comma = if open.is_empty { "" } else { "," };
+        open.is_empty = false;
+        write!(out, "{comma}{line_break}")
+    }
+
+    fn line_break(&self) -> String {
+        format!("\n{}", "  ".repeat(self.open.len()))
     }
 }
 
@@ -45,23 +82,32 @@ impl Results {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::Results;
+    use super::Pretty;
 
     fn written(items: &[Value]) -> String {
-        let empty = json!({"a": {"text": "\"results\": []", "results": [], "z": 1}});
-        let mut out = Vec::new();
-        let mut results = Results::begin(&mut out, &empty).unwrap();
+        let (mut out, mut pretty) = (Vec::new(), Pretty::default());
+        pretty.open_object(&mut out).unwrap();
+        pretty.open_list(&mut out, "a \"quoted\"\n").unwrap();
+        pretty.open_object(&mut out).unwrap();
+        pretty.field(&mut out, "before", &json!({"text": "\"results\": []"})).unwrap();
+        pretty.open_list(&mut out, "results").unwrap();
         for item in items {
-            results.push(&mut out, item).unwrap();
+            pretty.item(&mut out, item).unwrap();
         }
-        results.end(&mut out, &empty).unwrap();
+        pretty.close(&mut out).unwrap();
+        pretty.field(&mut out, "summary", &json!({"count": 1})).unwrap();
+        pretty.close(&mut out).unwrap();
+        pretty.close(&mut out).unwrap();
+        pretty.field(&mut out, "z", &json!([])).unwrap();
+        pretty.close(&mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn the_bytes_are_those_of_the_whole() {
         for items in [vec![], vec![json!({})], vec![json!({"k": ["\n", {}]}), json!(1), json!([])]] {
-            let whole = json!({"a": {"text": "\"results\": []", "results": items, "z": 1}});
+            let run = json!({"before": {"text": "\"results\": []"}, "results": items, "summary": {"count": 1}});
+            let whole = json!({"a \"quoted\"\n": [run], "z": []});
             assert_eq!(written(&items), serde_json::to_string_pretty(&whole).unwrap() + "\n");
         }
     }

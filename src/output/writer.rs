@@ -1,4 +1,4 @@
-//! What every format does.
+//! The interface of every format.
 
 use std::io::{self, Write};
 

@@ -155,17 +155,13 @@ impl Page<'_> {
         lines.join("\n")
     }
 
-    /// What is said below an object: what goes for it, and what it needs.
+    /// The lines below an object: what is deleted for it, and what it needs.
     fn details(&self, column: Column, place: usize, cell: Cell<'_>) -> Vec<(Style, String)> {
-        let mut lines: Vec<_> = cell
-            .entry
-            .deletes
-            .iter()
-            .map(|deletes| {
-                let style = if *deletes == Deleted::LastRun { CALM } else { DENY };
-                (style, deletes.to_string())
-            })
-            .collect();
+        let mut lines = Vec::new();
+        if let Some(deletes) = cell.entry.deletes {
+            let style = if deletes == Deleted::LastRun { CALM } else { DENY };
+            lines.push((style, deletes.to_string()));
+        }
         let (late, calm): (Vec<_>, Vec<_>) = self.layout.needs_in(column, place).partition(|line| line.need.late);
         lines.extend(late.into_iter().map(|line| (DENY, line.need.text(self.timeline))));
         if !calm.is_empty() {
@@ -176,7 +172,7 @@ impl Page<'_> {
     }
 }
 
-/// The lines of both sides; of one that only one of them has, which.
+/// The lines of both sides; a line that only one of them has says which.
 fn merged(sides: [Option<Vec<(Style, String)>>; 2], timeline: &Timeline) -> Vec<String> {
     let line = |side: &str, (style, text): &(Style, String)| format!("{style}{side}{text}{style:#}");
     match &sides {

@@ -36,7 +36,7 @@ pub(crate) enum Row<'a> {
         before: Option<Cell<'a>>,
         after: Option<Cell<'a>>,
     },
-    /// Objects that nobody looks for, and whether others of the stage are shown.
+    /// Objects that are not looked for, and whether others of the stage are shown.
     Folded {
         stage: Stage,
         before: Vec<&'a Entry>,
@@ -48,7 +48,7 @@ pub(crate) enum Row<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Cell<'a> {
     pub(crate) entry: &'a Entry,
-    /// Of a hook.
+    /// `None` for what is no hook.
     pub(crate) weight: Option<i64>,
     stage: Stage,
 }
@@ -64,7 +64,7 @@ pub(crate) struct Crossing<'a> {
     pub(crate) is_trouble: bool,
 }
 
-/// What a hook needs, from its row to that of the object.
+/// A need of a hook, from its row to that of the object.
 pub(crate) struct NeedLine<'a> {
     pub(crate) need: &'a Need,
     pub(crate) hook: usize,
@@ -114,7 +114,7 @@ impl<'a> Layout<'a> {
         Self { rows, crossings, before, after }
     }
 
-    /// What the hooks of a side need.
+    /// The needs of the hooks of a side.
     pub(crate) fn needs(&self, column: Column) -> &[NeedLine<'a>] {
         match column {
             Column::Before => &self.before,
@@ -122,7 +122,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// What the hook in that row needs.
+    /// The needs of the hook in that row.
     pub(crate) fn needs_in(&self, column: Column, row: usize) -> impl Iterator<Item = &NeedLine<'a>> {
         self.needs(column).iter().filter(move |line| line.hook == row)
     }
@@ -135,7 +135,7 @@ impl Column {
         self == Self::Before
     }
 
-    /// Of two things, the one of this side.
+    /// Picks the one of two things that belongs to this side.
     pub(crate) fn of<T>(self, (before, after): (T, T)) -> T {
         match self {
             Self::Before => before,
@@ -172,7 +172,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// What a folded row says of one side.
+/// The words of a folded row for one side.
 pub(crate) fn fold_text(count: usize, is_rest: bool) -> String {
     let (more, plural) = (if is_rest { " more" } else { "" }, if count == 1 { "" } else { "s" });
     format!("{count}{more} resource{plural}")
@@ -246,8 +246,11 @@ fn folded<'a>(stage: Stage, pairs: Vec<Pair<'a>>, shown: &Shown<'_>) -> Vec<Row<
     rows
 }
 
+/// The stage and the row of an object.
+type Place = (Stage, usize);
+
 /// Where the objects of a side are brought about: run or created, not deleted.
-struct Places<'a>(BTreeMap<&'a ObjectRef, Vec<(Stage, usize)>>);
+struct Places<'a>(BTreeMap<&'a ObjectRef, Vec<Place>>);
 
 impl<'a> Places<'a> {
     fn of(rows: &[Row<'a>], cell: impl Fn(&Row<'a>) -> Option<Cell<'a>>) -> Self {
@@ -266,23 +269,32 @@ impl<'a> Places<'a> {
 }
 
 fn crossings<'a>(timeline: &Timeline, [before, after]: &[Places<'a>; 2]) -> Vec<Crossing<'a>> {
-    let flips = |object: &ObjectRef| {
-        let mut about = timeline.findings.iter().filter(|finding| finding.object == *object);
-        about.any(|finding| finding.is_of(RuleId::ReleaseIdentityFlip))
-    };
-    let mut crossings: Vec<_> = before
-        .0
-        .iter()
-        .filter_map(|(object, left)| {
-            let right = after.0.get(object)?;
-            let same = left.iter().find_map(|from| Some((*from, *right.iter().find(|to| to.0 == from.0)?)));
-            let ((from, above), (to, below)) = same.or_else(|| Some((*left.first()?, *right.first()?)))?;
-            let is_trouble = from != to && flips(object);
-            (above != below).then_some(Crossing { object, rows: (above, below), from, to, is_trouble })
-        })
-        .collect();
+    let mut crossings = Vec::new();
+    for (object, left) in &before.0 {
+        let ends = after.0.get(object).and_then(|right| ends(left, right));
+        let Some(((from, above), (to, below))) = ends else { continue };
+        if above != below {
+            let is_trouble = from != to && flips(timeline, object);
+            crossings.push(Crossing { object, rows: (above, below), from, to, is_trouble });
+        }
+    }
     crossings.sort_by_key(|crossing| crossing.rows);
     crossings
+}
+
+/// The places of an object on both sides: in a stage that both have, else the first ones.
+fn ends(before: &[Place], after: &[Place]) -> Option<(Place, Place)> {
+    for from in before {
+        if let Some(to) = after.iter().find(|(stage, _)| *stage == from.0) {
+            return Some((*from, *to));
+        }
+    }
+    Some((*before.first()?, *after.first()?))
+}
+
+fn flips(timeline: &Timeline, object: &ObjectRef) -> bool {
+    let mut about = timeline.findings.iter().filter(|finding| finding.object == *object);
+    about.any(|finding| finding.is_of(RuleId::ReleaseIdentityFlip))
 }
 
 /// One line for each object that a hook needs, however many of its fields do.

@@ -31,7 +31,7 @@ struct Page {
 struct Section {
     number: usize,
     title: String,
-    /// Of the headings in it.
+    /// The level of the headings in it.
     heading_level: u8,
     picture: Picture,
     findings: Vec<PageFinding>,
@@ -48,7 +48,7 @@ struct PageFinding {
     object: String,
     message: String,
     help: String,
-    /// Where in the chart.
+    /// Where it is in the chart.
     place: Option<String>,
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn write_svg(out: &mut dyn Write, timelines: &[Timeline]) -> io::Resu
 }
 
 pub(crate) fn write_html(out: &mut dyn Write, timelines: &[Timeline]) -> io::Result<()> {
-    // One alone is named by the page itself.
+    // The page's own heading names a single one.
     let level = if timelines.len() == 1 { 2 } else { 3 };
     let sections = timelines.iter().zip(1..).map(|(timeline, number)| Section::of(number, timeline, level)).collect();
     write(out, &Page { title: title(timelines), timelines: sections, links: true })

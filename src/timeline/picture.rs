@@ -35,68 +35,96 @@ pub(super) struct Picture {
 }
 
 impl Picture {
-    /// With its heading and its findings written in it, or without where a page says them.
+    /// Where a page says the heading and the findings, the picture does not.
     pub(super) fn new(number: usize, timeline: &Timeline, stands_alone: bool) -> Self {
         let layout = Layout::new(timeline);
         let columns = Columns::of(timeline, &layout);
         let heading = stands_alone.then(|| heading(timeline));
-        let mut y = MARGIN + if heading.is_some() { TITLE } else { 0 };
-        let labels = columns.labels(timeline, y);
-        y += HEAD;
-        let (mut bands, mut rows) = (Vec::new(), Vec::new());
-        for (place, row) in layout.rows.iter().enumerate() {
-            if let Row::Stage { before, after, .. } = row {
-                bands.push(columns.band(y, (before.as_deref(), after.as_deref())));
-                rows.push(Vec::new());
-                y += columns::BAND;
-                continue;
-            }
-            let cells = columns.row(timeline, &layout, place, row, y);
-            let lines = cells.iter().map(|cell| cell.details.len()).max().unwrap_or_default();
-            rows.push(cells);
-            y += ROW + columns::LINE * count(lines);
-        }
-        let at = |row: usize, side: Column| {
-            rows.get(row).and_then(|cells: &Vec<PictureCell>| cells.iter().find(|cell| cell.side == side))
-        };
-        let steady = rows.iter().filter_map(|cells| match cells.as_slice() {
-            [before, after] => {
-                Some(Line { from: before.x + before.reach() + 5, to: after.x - after.reach() - 5, y: before.y })
-            }
-            _ => None,
-        });
-        let steady = steady.collect();
-        let crossings = layout.crossings.iter().filter_map(|crossing| {
-            let (from, to) = (at(crossing.rows.0, Column::Before)?, at(crossing.rows.1, Column::After)?);
-            let to_stage = crossing.target(&timeline.after);
-            Some(Curve {
-                path: curve(from, to),
-                class: if crossing.is_trouble { "crossing trouble" } else { "crossing" },
-                text: format!("{} {}: → {to_stage}", crossing.object.kind, timeline.name(crossing.object)),
-            })
-        });
-        let crossings = crossings.collect();
-        let needs = need_paths(timeline, &layout, &columns, &at);
-        if layout.rows.is_empty() {
-            y += ROW;
-        }
-        y += MARGIN / 2;
-        let (findings, end) = if stands_alone { columns.findings(timeline, y) } else { (Vec::new(), y) };
+        let top = MARGIN + if heading.is_some() { TITLE } else { 0 };
+        let body = Body::lay_out(timeline, &layout, &columns, top + HEAD);
+        let below = body.end + MARGIN / 2;
+        let (findings, end) = if stands_alone { columns.findings(timeline, below) } else { (Vec::new(), below) };
         Self {
             number,
             description: description(timeline),
             heading,
             width: columns.width,
             height: end + MARGIN,
-            labels,
-            bands,
-            steady,
-            crossings,
-            needs,
-            cells: rows.into_iter().flatten().collect(),
+            labels: columns.labels(timeline, top),
+            steady: body.steady(),
+            crossings: body.crossings(timeline, &layout),
+            needs: need_paths(timeline, &layout, &columns, &|row, side| body.cell(row, side)),
+            bands: body.bands,
+            cells: body.rows.into_iter().flatten().collect(),
             findings,
         }
     }
+}
+
+/// The bands and the cells, each with its place.
+struct Body {
+    bands: Vec<Band>,
+    /// One for each row of the layout; that of a stage has no cells.
+    rows: Vec<Vec<PictureCell>>,
+    end: i32,
+}
+
+impl Body {
+    fn lay_out(timeline: &Timeline, layout: &Layout<'_>, columns: &Columns, top: i32) -> Self {
+        let mut body = Self { bands: Vec::new(), rows: Vec::new(), end: top };
+        for (place, row) in layout.rows.iter().enumerate() {
+            let cells = columns.row(timeline, layout, place, row, body.end);
+            let height = if let Row::Stage { before, after, .. } = row {
+                body.bands.push(columns.band(body.end, (before.as_deref(), after.as_deref())));
+                columns::BAND
+            } else {
+                row_height(&cells)
+            };
+            body.rows.push(cells);
+            body.end += height;
+        }
+        if layout.rows.is_empty() {
+            body.end += ROW;
+        }
+        body
+    }
+
+    fn cell(&self, row: usize, side: Column) -> Option<&PictureCell> {
+        self.rows.get(row)?.iter().find(|cell| cell.side == side)
+    }
+
+    fn steady(&self) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for cells in &self.rows {
+            if let [before, after] = cells.as_slice() {
+                let (from, to) = (before.x + before.reach() + 5, after.x - after.reach() - 5);
+                lines.push(Line { from, to, y: before.y });
+            }
+        }
+        lines
+    }
+
+    fn crossings(&self, timeline: &Timeline, layout: &Layout<'_>) -> Vec<Curve> {
+        let mut curves = Vec::new();
+        for crossing in &layout.crossings {
+            let (before, after) = crossing.rows;
+            let ends = self.cell(before, Column::Before).zip(self.cell(after, Column::After));
+            let Some((from, to)) = ends else { continue };
+            let (object, target) = (crossing.object, crossing.target(&timeline.after));
+            curves.push(Curve {
+                path: curve(from, to),
+                class: if crossing.is_trouble { "crossing trouble" } else { "crossing" },
+                text: format!("{} {}: → {target}", object.kind, timeline.name(object)),
+            });
+        }
+        curves
+    }
+}
+
+/// As high as the longer list of details needs it.
+fn row_height(cells: &[PictureCell]) -> i32 {
+    let lines = cells.iter().map(|cell| cell.details.len()).max().unwrap_or_default();
+    ROW + columns::LINE * count(lines)
 }
 
 fn heading(timeline: &Timeline) -> String {

@@ -253,7 +253,7 @@ fn logs_that_are_taken_away_are_marked_at_the_deletion() {
 }
 
 #[test]
-fn what_nobody_looks_for_is_folded() {
+fn what_is_not_looked_for_is_folded() {
     let services = (0..5_000).map(|number| document("Service", &format!("s{number}"), ""));
     let manifest: Vec<_> =
         services.chain([document("ServiceAccount", "sa", ""), document("Secret", "needed", "")]).collect();

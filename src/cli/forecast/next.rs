@@ -24,17 +24,17 @@ use crate::records::installed::Installed;
 use crate::records::{StoredRecord, record_object};
 use crate::render::Render;
 
-/// What all upgrades of one run share.
+/// Everything that the upgrades of one run share.
 pub(super) struct Next {
     pub(super) helm: Helm,
     pub(super) folder: Folder,
     pub(super) capabilities: Option<Capabilities>,
-    /// Given in the place of stored ones, by release.
+    /// Charts that are given in the place of stored ones, by release.
     pub(super) charts: BTreeMap<String, PathBuf>,
     pub(super) limits: Limits,
 }
 
-/// As far as it could be rendered.
+/// An upgrade, as far as it could be rendered.
 pub(super) struct Upgrade {
     /// Its name and version, or the path that was given; empty where neither is known.
     pub(super) chart: String,
@@ -56,7 +56,7 @@ struct Written {
     chart: PathBuf,
     values: Option<PathBuf>,
     templates: Templates,
-    /// Of a chart that was given; a stored one has it in the record.
+    /// The `Chart.yaml` of a chart that was given; that of a stored one is in the record too.
     metadata: String,
 }
 
@@ -160,7 +160,7 @@ impl Rendered {
             chart: render.chart(),
             documents: &render.documents,
             templates: &of_hooks(&templates),
-            // An upgrade writes its objects as the revision before it, unless it is told otherwise.
+            // An upgrade applies its objects by the method of the revision before it, unless it is told otherwise.
             apply_method: &stored.apply_method,
             dropped_hooks: Some(&dropped_hooks),
         };

@@ -11,10 +11,10 @@ use tar::{Archive, Builder, EntryType, Header};
 /// Helm 4 reads no more of a chart, and Helm 3 no more of an archive.
 pub(super) const MOST_BYTES: u64 = 100 * 1024 * 1024;
 
-/// The longest name that a header of its own holds.
+/// The longest name that fits into a header.
 const LONGEST_NAME: usize = 100;
 
-/// A file in an archive, with its name just as it stands there: what Helm refuses it is to refuse in the copy too.
+/// A file in an archive, with its name just as it stands there: Helm shall refuse in the copy what it refuses.
 #[derive(Debug)]
 pub(super) struct Pack {
     header: Header,
@@ -29,7 +29,7 @@ impl Pack {
         Self { header, name, bytes }
     }
 
-    /// From the chart's folder on, whatever that is called; `None` where Helm refuses the name.
+    /// The path from the chart's folder on, whatever that is called; `None` where Helm refuses the name.
     pub(super) fn path(&self) -> Option<String> {
         let name = String::from_utf8_lossy(&self.name);
         // Packed on Windows.
@@ -91,7 +91,7 @@ pub(super) fn pack(files: &[Pack]) -> io::Result<Vec<u8>> {
     archive.into_inner()?.finish()
 }
 
-/// Gives a header a name byte by byte: the library would change what Helm makes a difference between.
+/// Gives a header a name byte by byte: the library would make one of two names that Helm tells apart.
 fn rename<W: io::Write>(archive: &mut Builder<W>, header: &mut Header, name: &[u8]) -> io::Result<()> {
     if name.len() > LONGEST_NAME {
         let mut long = Header::new_gnu();
@@ -111,7 +111,7 @@ fn append<W: io::Write>(archive: &mut Builder<W>, mut header: Header, bytes: &[u
     archive.append(&header, bytes)
 }
 
-/// What Helm calls the chart in its templates' paths, whatever its folder or its archive is called.
+/// The chart's name in the paths of its templates, whatever its folder or its archive is called.
 pub(super) fn name(files: &[Pack]) -> String {
     let metadata = files.iter().find(|file| file.path().as_deref() == Some("Chart.yaml"));
     let text = metadata.and_then(|file| str::from_utf8(&file.bytes).ok()).unwrap_or_default();

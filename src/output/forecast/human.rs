@@ -22,14 +22,12 @@ pub(super) fn write(out: &mut dyn Write, forecasts: &[Forecast]) -> io::Result<(
 
 fn write_table(out: &mut dyn Write, forecasts: &[Forecast]) -> io::Result<()> {
     let rows: Vec<_> = forecasts.iter().map(|forecast| (forecast.outlook(), cells(forecast))).collect();
-    let widths: Vec<_> = HEAD
-        .iter()
-        .enumerate()
-        .map(|(at, head)| {
-            let cells = rows.iter().filter_map(|(_, cells)| cells.get(at)).map(|cell| display_width(cell));
-            cells.max().unwrap_or_default().max(head.len())
-        })
-        .collect();
+    let mut widths = HEAD.map(str::len);
+    for (_, cells) in &rows {
+        for (width, cell) in widths.iter_mut().zip(cells) {
+            *width = display_width(cell).max(*width);
+        }
+    }
     if !rows.is_empty() {
         write_row(out, &HEAD.map(str::to_owned), &widths, Style::new())?;
     }
@@ -43,14 +41,14 @@ fn cells(forecast: &Forecast) -> [String; 5] {
     [forecast.outlook().as_str().to_owned(), namespace, name, chart, why]
 }
 
-/// The first column in colour; nothing behind the last.
+/// Colours the first column, and leaves no blanks behind the last.
 fn write_row(out: &mut dyn Write, cells: &[String], widths: &[usize], style: Style) -> io::Result<()> {
     let padded = |(cell, width): (&String, &usize)| {
         let padding = " ".repeat(width.saturating_sub(display_width(cell)));
         format!("{cell}{padding}")
     };
     let line = cells.iter().zip(widths).map(padded).collect::<Vec<_>>().join("  ");
-    // The words of an outlook are as long as they are wide.
+    // The words of an outlook are ASCII: as many bytes as columns.
     let first = widths.first().copied().unwrap_or_default();
     let (outlook, rest) = line.split_at_checked(first).unwrap_or((&line, ""));
     writeln!(out, "{style}{outlook}{style:#}{}", rest.trim_end())

@@ -6,7 +6,7 @@ use super::style::{CALM, DENY};
 use crate::timeline::layout::tracks::tracks;
 use crate::timeline::layout::{Crossing, Layout};
 
-/// More lines than that nobody can follow; where one is not drawn, its row still says where the object goes.
+/// More lines are hard to follow; the row of one that is not drawn still says where the object goes.
 const MOST_TRACKS: usize = 8;
 
 pub(super) struct Gutter {
@@ -75,7 +75,7 @@ impl Gutter {
     }
 }
 
-/// What looks the same is painted in one go.
+/// Neighbours that look the same are painted in one go.
 fn painted(characters: impl Iterator<Item = (Style, char)>) -> String {
     let characters: Vec<_> = characters.collect();
     let runs = characters.chunk_by(|left, right| left.0 == right.0);

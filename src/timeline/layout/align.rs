@@ -12,7 +12,7 @@ pub(super) fn align<'a, T, K: Ord + ?Sized + 'a>(
     for (place, item) in after.iter().enumerate() {
         places.entry(key(item)).or_insert(place);
     }
-    // Of several items with one key the first has the partner.
+    // The first of several items with one key has the partner.
     let matches: Vec<_> =
         before.iter().enumerate().filter_map(|(place, item)| Some((place, places.remove(key(item))?))).collect();
     let mut rows = Vec::with_capacity(before.len().max(after.len()));
@@ -28,7 +28,7 @@ pub(super) fn align<'a, T, K: Ord + ?Sized + 'a>(
     rows
 }
 
-/// The longest part of the pairs, whose first places rise, in which the second places rise too.
+/// The first places of the pairs rise; this is the longest part of them in which the second places rise too.
 fn longest_increasing(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     // For each length, the pair with which a rising part of that length can end lowest, and the pair before each.
     let (mut ends, mut previous) = (Vec::<usize>::new(), Vec::with_capacity(pairs.len()));

@@ -10,7 +10,7 @@ pub(super) const TRACK: i32 = 9;
 /// Between the names and the first line.
 pub(super) const FIRST: i32 = 24;
 
-/// By the row of the object, the hooks that need it, in time or too late.
+/// The hooks that need an object, by its row and by whether it comes too late for them.
 pub(super) type Buses<'a> = BTreeMap<(usize, bool), Vec<&'a NeedLine<'a>>>;
 
 pub(super) fn buses<'a>(lines: &'a [NeedLine<'a>]) -> (Buses<'a>, Vec<usize>) {
@@ -18,14 +18,19 @@ pub(super) fn buses<'a>(lines: &'a [NeedLine<'a>]) -> (Buses<'a>, Vec<usize>) {
     for line in lines {
         buses.entry((line.object, line.need.late)).or_default().push(line);
     }
-    let span = |((object, _), lines): (&(usize, bool), &Vec<&NeedLine<'_>>)| {
-        let hooks = lines.iter().map(|line| line.hook);
-        let (top, bottom) = hooks.fold((*object, *object), |(top, bottom), hook| (top.min(hook), bottom.max(hook)));
-        (top, bottom)
-    };
-    let spans: Vec<_> = buses.iter().map(span).collect();
+    let spans: Vec<_> = buses.iter().map(|((object, _), lines)| span(*object, lines)).collect();
     let tracks = tracks(&spans);
     (buses, tracks)
+}
+
+/// The first and the last row that the lines to an object touch.
+fn span(object: usize, lines: &[&NeedLine<'_>]) -> (usize, usize) {
+    let (mut top, mut bottom) = (object, object);
+    for line in lines {
+        top = top.min(line.hook);
+        bottom = bottom.max(line.hook);
+    }
+    (top, bottom)
 }
 
 /// The room that the lines of each side take.

@@ -11,7 +11,7 @@ use crate::timeline::model::{Deleted, Side, Timeline};
 
 /// The width of a character of the names, in tenths of a pixel: those fonts are 0.6 of their size wide.
 const CHARACTER: i32 = 78;
-/// And of the smaller text, which is not so even.
+/// The same for the smaller text, which is not so even.
 const SMALL: i32 = 66;
 pub(super) const MARGIN: i32 = 24;
 /// Between a mark and its text.
@@ -31,22 +31,24 @@ const NARROWEST: usize = 24;
 pub(super) struct Columns {
     before: Option<i32>,
     after: i32,
-    /// Of the names, in characters.
+    /// The width of the names, in characters.
     pub(super) room: usize,
     pub(super) width: i32,
 }
 
 impl Columns {
     pub(super) fn of(timeline: &Timeline, layout: &Layout<'_>) -> Self {
-        let longest = layout.rows.iter().enumerate().flat_map(|(place, row)| {
-            Column::ALL.map(|column| {
-                let cell = column.of(row.cells())?;
-                let details = details(timeline, layout, column, place, cell).into_iter();
-                let details = details.map(|(_, text)| small_in_characters(display_width(&text)));
-                details.chain([text_length(timeline, cell)]).max()
-            })
-        });
-        let room = longest.flatten().max().unwrap_or_default().clamp(NARROWEST, WIDEST);
+        let mut longest = 0;
+        for (place, row) in layout.rows.iter().enumerate() {
+            for column in Column::ALL {
+                let Some(cell) = column.of(row.cells()) else { continue };
+                longest = longest.max(text_length(timeline, cell));
+                for (_, text) in details(timeline, layout, column, place, cell) {
+                    longest = longest.max(small_in_characters(display_width(&text)));
+                }
+            }
+        }
+        let room = longest.clamp(NARROWEST, WIDEST);
         let names = text_width(room);
         let [left, right] = widths(layout);
         let before = timeline.before.is_some().then_some(MARGIN + left + names + GAP);
@@ -180,30 +182,31 @@ impl Columns {
         texts.into_iter().enumerate().map(text).collect()
     }
 
-    /// The findings below each other, from there on down; and where they end.
+    /// The findings below each other, from `top` on down; and where they end.
     pub(super) fn findings(&self, timeline: &Timeline, top: i32) -> (Vec<PictureFinding>, i32) {
-        let (x, mut y) = (MARGIN + 10, top);
-        let finding = |(place, finding): (usize, &Finding)| {
-            let top = y + 14;
-            let text = format!("{} {}", finding.object, Visible(&finding.message.replace('\n', " ")));
-            let lines = textwrap::wrap(&text, small_characters(self.width - x - 20 - MARGIN)).into_iter();
-            let line = |(line, text): (usize, std::borrow::Cow<'_, str>)| Written {
-                x: x + 20,
-                y: top + 22 + LINE * count(line),
-                class: "message".to_owned(),
-                text: text.into_owned(),
-            };
-            let lines: Vec<_> = lines.enumerate().map(line).collect();
-            y = top + 26 + LINE * count(lines.len());
+        let (mut findings, mut end) = (Vec::new(), top);
+        for (finding, number) in timeline.findings.iter().zip(1..) {
+            let (x, y) = (MARGIN + 10, end + 14);
+            let lines = self.message(finding, x + 20, y + 22);
+            end = y + 26 + LINE * count(lines.len());
             let (class, rule) = (level_class(finding.level), finding.rule_text().to_owned());
-            PictureFinding { number: place + 1, class, x, y: top, rule, lines }
-        };
-        let findings = timeline.findings.iter().enumerate().map(finding).collect();
-        (findings, y)
+            findings.push(PictureFinding { number, class, x, y, rule, lines });
+        }
+        (findings, end)
+    }
+
+    fn message(&self, finding: &Finding, x: i32, top: i32) -> Vec<Written> {
+        let text = format!("{} {}", finding.object, Visible(&finding.message.replace('\n', " ")));
+        let mut lines = Vec::new();
+        for (line, text) in textwrap::wrap(&text, small_characters(self.width - x - MARGIN)).into_iter().enumerate() {
+            let (class, y) = ("message".to_owned(), top + LINE * count(line));
+            lines.push(Written { x, y, class, text: text.into_owned() });
+        }
+        lines
     }
 }
 
-/// What is said below an object: what goes for it, and what comes too late for it.
+/// The lines below an object: what is deleted for it, and what comes too late for it.
 fn details(
     timeline: &Timeline,
     layout: &Layout<'_>,
@@ -226,7 +229,7 @@ pub(in crate::timeline) fn level_class(level: Level) -> &'static str {
     }
 }
 
-/// Of that many characters of a name.
+/// The width of that many characters of a name.
 pub(super) fn text_width(characters: usize) -> i32 {
     count(characters).saturating_mul(CHARACTER) / 10
 }
@@ -236,7 +239,7 @@ fn small_characters(width: i32) -> usize {
     usize::try_from(width.saturating_mul(10) / SMALL).unwrap_or_default()
 }
 
-/// As wide as how many characters of a name.
+/// How many characters of a name are as wide as that many of the smaller text.
 fn small_in_characters(characters: usize) -> usize {
     usize::try_from(count(characters).saturating_mul(SMALL) / CHARACTER + 1).unwrap_or_default()
 }
@@ -250,7 +253,7 @@ fn text_length(timeline: &Timeline, cell: Cell<'_>) -> usize {
     display_width(&object.kind) + 1 + display_width(&timeline.name(object)) + weight_length(cell.weight)
 }
 
-/// At most that many columns of it.
+/// The text, cut to at most that many columns.
 fn clipped(text: &str, most: usize) -> String {
     if display_width(text) <= most {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! What a picture is made of.
+//! The parts that a picture is made of.
 
 use crate::timeline::layout::Column;
 
@@ -12,7 +12,7 @@ pub(in crate::timeline) struct Label {
 }
 
 pub(in crate::timeline) struct Band {
-    /// Of the line above it.
+    /// The line above it has this place.
     pub(in crate::timeline) y: i32,
     pub(in crate::timeline) titles: Vec<Written>,
 }
@@ -20,7 +20,7 @@ pub(in crate::timeline) struct Band {
 pub(in crate::timeline) struct Written {
     pub(in crate::timeline) x: i32,
     pub(in crate::timeline) y: i32,
-    /// `before`, `after` or what else tells how it looks.
+    /// `before`, `after` or another word for how it looks.
     pub(in crate::timeline) class: String,
     pub(in crate::timeline) text: String,
 }
@@ -41,7 +41,7 @@ pub(in crate::timeline) struct Curve {
 pub(in crate::timeline) struct PictureCell {
     pub(in crate::timeline) side: Column,
     pub(in crate::timeline) class: &'static str,
-    /// Of the mark.
+    /// The place of the mark.
     pub(in crate::timeline) x: i32,
     pub(in crate::timeline) y: i32,
     pub(in crate::timeline) text_x: i32,
@@ -53,7 +53,7 @@ pub(in crate::timeline) struct PictureCell {
     pub(in crate::timeline) weight: Option<i64>,
     pub(in crate::timeline) details: Vec<Written>,
     pub(in crate::timeline) mark: Mark,
-    /// Of the text, in pixels.
+    /// The width of the text, in pixels.
     pub(super) length: i32,
 }
 
