@@ -247,6 +247,7 @@ fn findings(object: &ObjectRef, answer: &Answer) -> Vec<Finding> {
 }
 
 /// A finding without a rule says so by an empty text.
+#[expect(clippy::ref_option, reason = "serde calls it so")]
 fn or_empty<S: Serializer>(rule: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(rule.as_deref().unwrap_or_default())
 }

@@ -31,8 +31,8 @@ impl RunSettings {
 
     /// What one record may cost.
     #[must_use]
-    pub fn record_limits(&self) -> &Limits {
-        &self.record_limits
+    pub fn record_limits(&self) -> Limits {
+        self.record_limits
     }
 
     /// Those for a chart, with what the user has set over them: it is judged whole, since no API server waits.

@@ -81,7 +81,7 @@ pub fn record(input: &[u8]) {
 impl Expected {
     fn compare(&self, kind: &str) {
         let storage = Storage::of("", "v1", kind).expect("a record lies in one of two kinds");
-        let record = storage.decode(&self.data, &Limits::default()).expect("nothing is broken");
+        let record = storage.decode(&self.data, Limits::default()).expect("nothing is broken");
         let Record { name, version, hooks, .. } = record;
         assert_eq!((name.as_str(), version, hooks.len()), (self.name.as_str(), self.version, self.hooks));
     }

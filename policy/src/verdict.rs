@@ -30,13 +30,13 @@ pub enum Decision {
 /// The findings that deny: at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
-    pub first: Finding,
+    pub first: Box<Finding>,
     pub more: Vec<Finding>,
 }
 
 impl Denial {
     pub fn findings(&self) -> impl Iterator<Item = &Finding> {
-        std::iter::once(&self.first).chain(&self.more)
+        std::iter::once(&*self.first).chain(&self.more)
     }
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn decide(mut findings: Vec<Finding>, notes: Vec<Note>) -> Verdict {
         findings.into_iter().partition(|finding| finding.effect == Effect::Deny);
     let mut denials = denials.into_iter();
     let decision = match denials.next() {
-        Some(first) => Decision::Deny(Denial { first, more: denials.collect() }),
+        Some(first) => Decision::Deny(Denial { first: Box::new(first), more: denials.collect() }),
         None => patch::plan(&findings).map_or(Decision::Allow, Decision::Normalize),
     };
     Verdict { decision, findings, notes, baseline: None }

@@ -102,7 +102,7 @@ fn foretell(arguments: &Arguments) -> Result<Foretold, Failure> {
         Failure(format!("there can be no private folder for the charts: {error}; TMPDIR can name another place"))
     })?;
     // Stored records are read within limits, for others wrote them; a render made here is judged whole.
-    let next = Next { helm, folder, capabilities, charts, limits: *judge.settings.record_limits() };
+    let next = Next { helm, folder, capabilities, charts, limits: judge.settings.record_limits() };
     judge.settings = judge.settings.for_charts();
     Ok(Foretold { forecasts: forecasts(&found, &next, &judge), is_complete })
 }

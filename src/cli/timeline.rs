@@ -121,7 +121,7 @@ fn of_records(inputs: &[PathBuf], arguments: &Arguments, run: &mut Run) -> Resul
 }
 
 /// Each revision beside the one that it is compared with; a first one is shown beside the next.
-fn timelines(records: &Records, judged: &[Option<Judged>], limits: &Limits) -> Vec<Timeline> {
+fn timelines(records: &Records, judged: &[Option<Judged>], limits: Limits) -> Vec<Timeline> {
     let all: Vec<_> = records.given.iter().map(|given| &given.record).zip(judged).collect();
     let baselines: Vec<_> = all.iter().map(|(record, _)| records.baseline(record)).collect();
     let mut timelines = Vec::new();
@@ -148,7 +148,7 @@ fn timeline<'r>(
     before: Option<(&'r StoredRecord, Option<&Judged>)>,
     (record, judged): (&'r StoredRecord, &Judged),
     baseline: impl Fn(&'r StoredRecord) -> Option<&'r StoredRecord>,
-    limits: &Limits,
+    limits: Limits,
 ) -> Option<Timeline> {
     let contents = |record: &StoredRecord| Some(Contents::of(&record.decoded(limits)?, record.operation()?));
     let after = contents(record)?;

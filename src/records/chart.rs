@@ -101,7 +101,7 @@ impl StoredRecord {
     /// # Errors
     ///
     /// When its data is no release.
-    pub fn stored_release(&self, limits: &Limits) -> Result<StoredRelease, RecordError> {
+    pub fn stored_release(&self, limits: Limits) -> Result<StoredRelease, RecordError> {
         let data = storage::data(&self.object).ok_or(RecordError::NoData)?;
         let json = self.storage.unpack(data, limits)?;
         // The record itself was read already: only its chart can be wrong.

@@ -82,7 +82,7 @@ impl StoredRecord {
     /// # Errors
     ///
     /// When its data is no release.
-    pub fn read(object: Value, limits: &Limits) -> Result<Self, RecordError> {
+    pub fn read(object: Value, limits: Limits) -> Result<Self, RecordError> {
         let storage = storage_of(&object).ok_or(RecordError::NoData)?;
         let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
         let record = decode(storage, &object, limits)?;
@@ -145,7 +145,7 @@ impl StoredRecord {
 
     /// What it holds.
     #[must_use]
-    pub fn decoded(&self, limits: &Limits) -> Option<Record> {
+    pub fn decoded(&self, limits: Limits) -> Option<Record> {
         decode(self.storage, &self.object, limits).ok()
     }
 
@@ -194,7 +194,7 @@ impl StoredRecord {
     }
 
     /// Takes it for an upgrade where it only says that it is a rollback: it does not hold what that revision holds.
-    pub fn compare_with_target(&mut self, records: &[Self], limits: &Limits) {
+    pub fn compare_with_target(&mut self, records: &[Self], limits: Limits) {
         let Some(version) = self.rollback_to.filter(|_| self.pending == "pending-rollback") else { return };
         let is_target = |other: &&Self| {
             let of = |record: &Self| (record.storage, record.namespace.clone(), record.release.clone());
@@ -238,7 +238,7 @@ impl StoredRecord {
     }
 }
 
-fn decode(storage: Storage, object: &Value, limits: &Limits) -> Result<Record, RecordError> {
+fn decode(storage: Storage, object: &Value, limits: Limits) -> Result<Record, RecordError> {
     let data = storage::data(object).ok_or(RecordError::NoData)?;
     Ok(storage.decode(data, limits)?)
 }

@@ -12,7 +12,7 @@ use crate::judged::ObjectRef;
 
 impl StoredRecord {
     /// The template of each object, from the chart's name on.
-    pub(crate) fn templates(&self, limits: &Limits) -> BTreeMap<ObjectRef, String> {
+    pub(crate) fn templates(&self, limits: Limits) -> BTreeMap<ObjectRef, String> {
         let Some(record) = self.decoded(limits) else { return BTreeMap::new() };
         let hooks = record.hooks.iter().map(|hook| {
             let head = yaml::head(&hook.manifest, &yaml::Limits::default()).unwrap_or_default();

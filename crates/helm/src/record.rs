@@ -60,10 +60,10 @@ pub enum DecodeError {
 }
 
 /// The JSON in a text of base64; with `twice`, in base64 of base64, as a Secret's data has it.
-pub(crate) fn json_of(data: &str, twice: bool, limits: &Limits) -> Result<Vec<u8>, DecodeError> {
+pub(crate) fn json_of(data: &str, twice: bool, limit: usize) -> Result<Vec<u8>, DecodeError> {
     let once = base64::decode(data.as_bytes()).ok_or(DecodeError::Base64)?;
     let packed = if twice { base64::decode(&once).ok_or(DecodeError::InnerBase64)? } else { once };
-    unpack(packed, limits.inflated_bytes)
+    unpack(packed, limit)
 }
 
 fn unpack(packed: Vec<u8>, limit: usize) -> Result<Vec<u8>, DecodeError> {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     fn decode(packed: &[u8]) -> Result<Record, DecodeError> {
-        Storage::ConfigMap.decode(&BASE64.encode(packed), &Limits::default())
+        Storage::ConfigMap.decode(&BASE64.encode(packed), Limits::default())
     }
 
     fn record(json: Value) -> Record {
@@ -146,7 +146,7 @@ mod tests {
         let packed = gzip(json.to_string().as_bytes());
         let found = decode(&packed).unwrap();
         let secret = BASE64.encode(BASE64.encode(&packed));
-        assert_eq!(Storage::Secret.decode(&secret, &Limits::default()), Ok(found.clone()));
+        assert_eq!(Storage::Secret.decode(&secret, Limits::default()), Ok(found.clone()));
         assert_eq!((found.name.as_str(), found.namespace.as_str(), found.version), ("orders", "shop", 2));
         assert_eq!((found.status.as_str(), found.description.as_str()), ("pending-upgrade", "Preparing upgrade"));
         assert_eq!((found.manifest.as_str(), found.apply_method), ("---\n# Source: a\n", ApplyMethod::ServerSide));
@@ -176,9 +176,9 @@ mod tests {
         assert_eq!(decode(json).unwrap().name, "a");
         let text = BASE64.encode(gzip(json));
         let (start, end) = text.split_at(10);
-        assert_eq!(Storage::ConfigMap.decode(&format!("{start}\r\n{end}\n"), &Limits::default()).unwrap().name, "a");
+        assert_eq!(Storage::ConfigMap.decode(&format!("{start}\r\n{end}\n"), Limits::default()).unwrap().name, "a");
         // Go is not strict about the last character's spare bits: this is `{}`.
-        assert_eq!(Storage::ConfigMap.decode("e31=", &Limits::default()), Ok(Record::default()));
+        assert_eq!(Storage::ConfigMap.decode("e31=", Limits::default()), Ok(Record::default()));
     }
 
     #[test]
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn every_stage_can_be_wrong() {
         let whole = gzip(br#"{"name":"a"}"#);
-        let secret = |data: &str| Storage::Secret.decode(data, &Limits::default()).unwrap_err();
+        let secret = |data: &str| Storage::Secret.decode(data, Limits::default()).unwrap_err();
         assert_eq!(secret("?"), DecodeError::Base64);
         assert_eq!(secret("e30"), DecodeError::Base64);
         assert_eq!(secret(&BASE64.encode(&whole)), DecodeError::InnerBase64);
@@ -227,8 +227,8 @@ mod tests {
         let fits = format!("{{}}{}", " ".repeat(998));
         let large = format!("{fits} ");
         for (json, expected) in [(fits, Ok(Record::default())), (large, Err(DecodeError::TooLarge { limit: 1000 }))] {
-            assert_eq!(Storage::ConfigMap.decode(&BASE64.encode(gzip(json.as_bytes())), &limits), expected);
-            assert_eq!(Storage::ConfigMap.decode(&BASE64.encode(json), &limits), expected);
+            assert_eq!(Storage::ConfigMap.decode(&BASE64.encode(gzip(json.as_bytes())), limits), expected);
+            assert_eq!(Storage::ConfigMap.decode(&BASE64.encode(json), limits), expected);
         }
         // A size that lies reserves nothing.
         let mut packed = gzip(b"{}");

@@ -62,13 +62,13 @@ impl Storage {
     }
 
     /// Reads `data.release`, as the API server stores it.
-    pub fn decode(self, data: &str, limits: &Limits) -> Result<Record, DecodeError> {
+    pub fn decode(self, data: &str, limits: Limits) -> Result<Record, DecodeError> {
         record::read(&self.unpack(data, limits)?)
     }
 
     /// The JSON in `data.release`: all that Helm wrote, the chart and its values too.
-    pub fn unpack(self, data: &str, limits: &Limits) -> Result<Vec<u8>, DecodeError> {
-        record::json_of(data, self.has_base64_twice(), limits)
+    pub fn unpack(self, data: &str, limits: Limits) -> Result<Vec<u8>, DecodeError> {
+        record::json_of(data, self.has_base64_twice(), limits.inflated_bytes)
     }
 
     /// What `data.release` is for a record. Where Helm writes gzip, it also reads plain JSON.
@@ -136,7 +136,7 @@ mod tests {
             let object = storage.object(&label, "shop", &packed);
             assert!(storage.marks(&object), "{object}");
             assert_eq!(Storage::of("", "v1", object["kind"].as_str().unwrap()), Some(storage));
-            let record = storage.decode(data(&object).unwrap(), &Limits::default()).unwrap();
+            let record = storage.decode(data(&object).unwrap(), Limits::default()).unwrap();
             assert_eq!((record.name.as_str(), record.version), ("a.v1", 7));
             assert_eq!(revision_of(object["metadata"]["name"].as_str().unwrap()), Some(("a.v1", 7)));
         }

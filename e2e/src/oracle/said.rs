@@ -174,8 +174,8 @@ fn finding(value: &Value) -> Option<Finding> {
 
 /// The webhook's answer to the CREATE of the record, as it saw the cluster then.
 fn policy(tool: Tool, settings: &Value, operation: Operation, record: &Record, before: &Moment) -> Option<Said> {
-    let limits = *RunSettings::new(settings.clone()).record_limits();
-    let request = StoredRecord::read(record.when_created(operation), &limits).ok()?.request();
+    let limits = RunSettings::new(settings.clone()).record_limits();
+    let request = StoredRecord::read(record.when_created(operation), limits).ok()?.request();
     let objects = before.objects.iter().cloned();
     let records = before.records.iter().map(|record| record.secret.clone());
     let view = ClusterView::empty().with_objects(objects.chain(records));

@@ -138,7 +138,7 @@ impl Preflight<'_> {
 
     fn decode(&self, stored: &StoredRelease) -> Result<Record, DecodeError> {
         let inflated_bytes = usize::try_from(self.settings.releases.limits.inflated_bytes).unwrap_or(usize::MAX);
-        stored.storage.decode(stored.data().unwrap_or_default(), &record::Limits { inflated_bytes })
+        stored.storage.decode(stored.data().unwrap_or_default(), record::Limits { inflated_bytes })
     }
 
     /// What the settings say, unless that would stop somebody's only way out.

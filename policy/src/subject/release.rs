@@ -216,13 +216,11 @@ impl<'a> Release<'a> {
 
     /// Helm does not prune it: it asks the live object, of which the last good revision tells where no cluster does.
     pub(crate) fn keeps(&self, key: &Name) -> bool {
-        match self.live(key).object() {
-            Some(object) => object.annotation(helm::RESOURCE_POLICY).is_some_and(helm::keeps),
-            None => {
-                let before = self.baseline.as_ref().and_then(|baseline| baseline.resource(key));
-                before.is_some_and(ResourceDocument::is_kept)
-            }
+        if let Some(object) = self.live(key).object() {
+            return object.annotation(helm::RESOURCE_POLICY).is_some_and(helm::keeps);
         }
+        let before = self.baseline.as_ref().and_then(|baseline| baseline.resource(key));
+        before.is_some_and(ResourceDocument::is_kept)
     }
 
     /// The Job that was there has a TTL, which removes it some time after its end, and no cluster shows that it is still
@@ -270,8 +268,7 @@ mod tests {
                 Stored { record: &record, namespace: "", operation: Operation::Upgrade, told, accepted_revision: None };
             Release::prepare(&stored, None, &settings, &NoCluster).0.hooks_now().count()
         };
-        let told =
-            Told { runs_no_hooks: true, takes_ownership: false, waits: false, timeout: Duration::from_secs(300) };
+        let told = Told { runs_no_hooks: true, takes_ownership: false, waits: false, timeout: Duration::from_mins(5) };
         assert_eq!((runs(None), runs(Some(told)), runs(Some(Told { runs_no_hooks: false, ..told }))), (1, 0, 1));
     }
 }

@@ -78,8 +78,8 @@ impl Next {
         let printed = kubectl::record(*storage, namespace, &release.record()).map_err(&trouble)?;
         let object = serde_json::from_slice(&printed).ok().and_then(|object| record_object(Content::Manifest(object)));
         let object = object.ok_or_else(|| trouble("what kubectl printed is no release record".to_owned()))?;
-        let record = StoredRecord::read(object, &self.limits).map_err(|error| trouble(error.to_string()))?;
-        let stored = record.stored_release(&self.limits).map_err(|error| trouble(error.to_string()))?;
+        let record = StoredRecord::read(object, self.limits).map_err(|error| trouble(error.to_string()))?;
+        let stored = record.stored_release(self.limits).map_err(|error| trouble(error.to_string()))?;
         if record.release() != name {
             return Err(trouble("it is the record of a release of another name".to_owned()));
         }
@@ -89,7 +89,7 @@ impl Next {
     fn render(&self, release: &Installed, baseline: StoredRecord, stored: &StoredRelease) -> Result<Rendered, Trouble> {
         let given = self.charts.get(&release.name);
         if given.is_none() {
-            let subcharts = stored.subcharts(baseline.templates(&self.limits).values());
+            let subcharts = stored.subcharts(baseline.templates(self.limits).values());
             if !subcharts.is_empty() {
                 return Err(lacks(&release.name, &subcharts));
             }
