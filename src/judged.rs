@@ -8,8 +8,8 @@ use json_patch::Patch;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use stable_hooks_policy::RuleId;
+use stable_hooks_policy::name::Name;
 use stable_hooks_policy::note::{Note, NoteKind};
-use stable_hooks_policy::shown::Shown;
 use stable_hooks_policy::wire::{FINDINGS_ANNOTATION, NOTES_ANNOTATION};
 
 use crate::engine::Answer;
@@ -38,7 +38,7 @@ pub(crate) struct Judged {
     #[serde(skip)]
     pub(crate) place: Place,
     pub(crate) operation: String,
-    pub(crate) object: ObjectRef,
+    pub(crate) object: Name,
     pub(crate) verdict: Verdict,
     pub(crate) findings: Vec<Finding>,
     pub(crate) patch: Patch,
@@ -52,14 +52,6 @@ pub(crate) enum Verdict {
     Deny,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct ObjectRef {
-    pub(crate) group: String,
-    pub(crate) kind: String,
-    pub(crate) namespace: String,
-    pub(crate) name: String,
-}
-
 /// A finding as the policy reports it, and where in a chart it comes from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Finding {
@@ -70,7 +62,7 @@ pub(crate) struct Finding {
     #[serde(skip)]
     pub(crate) note: Option<NoteKind>,
     pub(crate) level: Level,
-    pub(crate) object: ObjectRef,
+    pub(crate) object: Name,
     pub(crate) path: String,
     pub(crate) message: String,
     pub(crate) help: String,
@@ -84,7 +76,7 @@ pub(crate) struct Finding {
 /// What a finding's object needs, or only names, and in which field.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub(crate) struct Needed {
-    pub(crate) object: ObjectRef,
+    pub(crate) object: Name,
     pub(crate) field: String,
 }
 
@@ -124,7 +116,7 @@ impl fmt::Display for Place {
 
 impl Judged {
     pub(crate) fn new(source: String, place: Place, request: &Value, answer: Answer) -> Self {
-        let object = ObjectRef::new(request);
+        let object = name_of(request);
         let verdict = match (answer.response.accepted, answer.patch.is_empty()) {
             (false, _) => Verdict::Deny,
             (true, true) => Verdict::Allow,
@@ -146,7 +138,7 @@ impl Judged {
     }
 
     /// Says of each finding in which template its object's field is written.
-    pub(crate) fn in_templates(mut self, template_of: impl Fn(&ObjectRef, &str) -> Option<Place>) -> Self {
+    pub(crate) fn in_templates(mut self, template_of: impl Fn(&Name, &str) -> Option<Place>) -> Self {
         for finding in &mut self.findings {
             finding.template = template_of(&finding.object, &finding.path);
         }
@@ -212,7 +204,7 @@ impl Finding {
 }
 
 /// What no rule says.
-fn of_text(object: &ObjectRef, level: Level, message: &str) -> Finding {
+fn of_text(object: &Name, level: Level, message: &str) -> Finding {
     Finding {
         rule: None,
         note: None,
@@ -227,7 +219,7 @@ fn of_text(object: &ObjectRef, level: Level, message: &str) -> Finding {
 }
 
 /// The findings and notes that our policy puts into its answer; those of another policy are made of its texts.
-fn findings(object: &ObjectRef, answer: &Answer) -> Vec<Finding> {
+fn findings(object: &Name, answer: &Answer) -> Vec<Finding> {
     let response = &answer.response;
     let annotation = |name| response.audit_annotations.as_ref()?.get(name).map(String::as_str);
     let reported: Option<Vec<Finding>> =
@@ -252,33 +244,24 @@ fn or_empty<S: Serializer>(rule: &Option<String>, serializer: S) -> Result<S::Ok
     serializer.serialize_str(rule.as_deref().unwrap_or_default())
 }
 
-impl ObjectRef {
-    fn new(request: &Value) -> Self {
-        let either = |first, second| match text(request, first) {
-            "" => text(request, second),
-            found => found,
-        };
-        let names = [text(request, "/name"), either("/object/metadata/name", "/oldObject/metadata/name")];
-        let prefix = text(request, "/object/metadata/generateName");
-        let name = match names.into_iter().find(|name| !name.is_empty()) {
-            Some(name) => name.to_owned(),
-            None if prefix.is_empty() => String::new(),
-            None => format!("{prefix}*"),
-        };
-        Self {
-            group: text(request, "/kind/group").to_owned(),
-            kind: text(request, "/kind/kind").to_owned(),
-            namespace: either("/namespace", "/object/metadata/namespace").to_owned(),
-            name,
-        }
-    }
-}
-
-impl fmt::Display for ObjectRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let slash = if self.namespace.is_empty() { "" } else { "/" };
-        let name = if self.name.is_empty() { "(no name)" } else { &self.name };
-        write!(f, "{} {}{slash}{}", Shown(&self.kind), Shown(&self.namespace), Shown(name))
+/// The object that a request is about.
+fn name_of(request: &Value) -> Name {
+    let either = |first, second| match text(request, first) {
+        "" => text(request, second),
+        found => found,
+    };
+    let names = [text(request, "/name"), either("/object/metadata/name", "/oldObject/metadata/name")];
+    let prefix = text(request, "/object/metadata/generateName");
+    let name = match names.into_iter().find(|name| !name.is_empty()) {
+        Some(name) => name.to_owned(),
+        None if prefix.is_empty() => String::new(),
+        None => format!("{prefix}*"),
+    };
+    Name {
+        group: text(request, "/kind/group").to_owned(),
+        kind: text(request, "/kind/kind").to_owned(),
+        namespace: either("/namespace", "/object/metadata/namespace").to_owned(),
+        name,
     }
 }
 

@@ -3,13 +3,13 @@
 use std::fmt;
 
 use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::object::Kind;
 use crate::shown::Shown;
 
 /// The name of one object, as it was written; escaped where it is written again.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub struct Name {
     pub group: String,
     pub kind: String,

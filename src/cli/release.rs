@@ -11,9 +11,10 @@ use super::arguments::{Judge, JudgeArguments};
 use super::outcome::{Failure, Outcome, namespace_in_use, read_input, remark};
 use super::run::Run;
 use crate::input::{Content, Document, documents};
-use crate::judged::{Judged, ObjectRef, Place};
+use crate::judged::{Judged, Place};
 use crate::kubectl;
 use crate::records::{StoredRecord, record_object};
+use stable_hooks_policy::name::Name;
 
 /// Judges Helm release records, each revision against the one before
 ///
@@ -92,8 +93,7 @@ impl Records {
         let baseline = self.baseline(record);
         let judged = judge.verdict(record, baseline, &judge.cluster, (source.clone(), place.clone()))?;
         let templates = LazyCell::new(|| record.templates(judge.settings.record_limits()));
-        let template_of =
-            |object: &ObjectRef, _: &str| Some(Place { file: templates.get(object)?.clone(), line: None });
+        let template_of = |object: &Name, _: &str| Some(Place { file: templates.get(object)?.clone(), line: None });
         let judged = judged.in_templates(template_of);
         // Otherwise each record would come with the same warning.
         Ok(if judge.sees_cluster { judged } else { judged.where_no_cluster_was_given() })

@@ -9,7 +9,8 @@ use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 use stable_hooks_policy::shown::Visible;
 
 use super::writer::Writer;
-use crate::judged::{Finding, Judged, Level, ObjectRef, Place, Summary, Verdict};
+use crate::judged::{Finding, Judged, Level, Place, Summary, Verdict};
+use stable_hooks_policy::name::Name;
 
 const WIDTH: usize = 80;
 
@@ -67,7 +68,7 @@ pub(crate) fn write_finding(
     out: &mut dyn Write,
     label: &str,
     finding: &Finding,
-    said: Option<&ObjectRef>,
+    said: Option<&Name>,
 ) -> io::Result<()> {
     let color = match finding.level {
         Level::Deny => AnsiColor::Red,

@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::results::Pretty;
 use super::writer::Writer;
-use crate::judged::{Finding, Judged, Level, ObjectRef, Summary};
+use crate::judged::{Finding, Judged, Level, Summary};
+use stable_hooks_policy::name::Name;
 
 const NAME: &str = env!("CARGO_PKG_NAME");
 
@@ -106,8 +107,8 @@ struct Resource<'a> {
 }
 
 impl<'a> Item<'a> {
-    fn new(result: Outcome, object: &'a ObjectRef) -> Self {
-        let ObjectRef { kind, namespace, name, .. } = object;
+    fn new(result: Outcome, object: &'a Name) -> Self {
+        let Name { kind, namespace, name, .. } = object;
         Self {
             source: NAME,
             policy: NAME,

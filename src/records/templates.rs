@@ -8,11 +8,11 @@ use helm::yaml::{self, Head};
 use stable_hooks_policy::shown::Shown;
 
 use super::stored::StoredRecord;
-use crate::judged::ObjectRef;
+use stable_hooks_policy::name::Name;
 
 impl StoredRecord {
     /// The template of each object, from the chart's name on.
-    pub(crate) fn templates(&self, limits: Limits) -> BTreeMap<ObjectRef, String> {
+    pub(crate) fn templates(&self, limits: Limits) -> BTreeMap<Name, String> {
         let Some(record) = self.decoded(limits) else { return BTreeMap::new() };
         let hooks = record.hooks.iter().map(|hook| {
             let head = yaml::head(&hook.manifest, &yaml::Limits::default()).unwrap_or_default();
@@ -27,13 +27,8 @@ impl StoredRecord {
 }
 
 /// As findings name it.
-pub(crate) fn object_ref(head: &Head, record: &Record) -> ObjectRef {
+pub(crate) fn object_ref(head: &Head, record: &Record) -> Name {
     let shown = |text: &str| Shown(text).to_string();
     let namespace = if head.namespace.is_empty() { &record.namespace } else { &head.namespace };
-    ObjectRef {
-        group: shown(head.group()),
-        kind: shown(&head.kind),
-        namespace: shown(namespace),
-        name: shown(&head.name),
-    }
+    Name { group: shown(head.group()), kind: shown(&head.kind), namespace: shown(namespace), name: shown(&head.name) }
 }

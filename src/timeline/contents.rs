@@ -12,8 +12,8 @@ use serde_json::Value;
 use stable_hooks_policy::references::{Reference, Services, named_services, references};
 use stable_hooks_policy::shown::Shown;
 
-use crate::judged::ObjectRef;
 use crate::records::object_ref;
+use stable_hooks_policy::name::Name;
 
 /// One revision, read once: it is a side of its own, and what the next is compared with.
 pub(crate) struct Contents {
@@ -28,7 +28,7 @@ pub(crate) struct Contents {
 }
 
 pub(super) struct Hook {
-    pub(super) object: ObjectRef,
+    pub(super) object: Name,
     pub(super) template: String,
     pub(super) weight: i64,
     /// As they are in the record: one that is there twice runs twice.
@@ -36,11 +36,11 @@ pub(super) struct Hook {
     policies: DeletePolicies,
     pub(super) is_kept: bool,
     /// What its pods need, and the field that says so.
-    pub(super) needs: Vec<(ObjectRef, String)>,
+    pub(super) needs: Vec<(Name, String)>,
 }
 
 pub(super) struct Resource {
-    pub(super) object: ObjectRef,
+    pub(super) object: Name,
     pub(super) template: String,
     pub(super) is_kept: bool,
 }
@@ -76,12 +76,12 @@ impl Contents {
     }
 
     /// What its hooks have left in the cluster.
-    pub(super) fn left_by_hooks(&self) -> BTreeSet<&ObjectRef> {
+    pub(super) fn left_by_hooks(&self) -> BTreeSet<&Name> {
         let left = self.hooks.iter().filter(|hook| self.has_run(hook) && !hook.deletes(DeletePolicy::HookSucceeded));
         left.map(|hook| &hook.object).collect()
     }
 
-    pub(super) fn manifest(&self) -> BTreeSet<&ObjectRef> {
+    pub(super) fn manifest(&self) -> BTreeSet<&Name> {
         self.resources.iter().map(|resource| &resource.object).collect()
     }
 }
@@ -97,7 +97,7 @@ impl Hook {
             let shown = |text: &str| Shown(text).to_string();
             let namespace = reference.namespace.map_or_else(|| key.namespace.clone(), shown);
             let kind = reference.kind.as_str().to_owned();
-            let object = ObjectRef { group: String::new(), kind, namespace, name: shown(reference.name) };
+            let object = Name { group: String::new(), kind, namespace, name: shown(reference.name) };
             (object, reference.field)
         };
         let needs = references(&object).into_iter().chain(named).map(needed).collect();

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::layout::Layout;
 use super::model::{Entry, Lane, LaneOf, Need, Phase, Side, Stage, Timeline};
-use crate::judged::{Finding, ObjectRef, Summary};
+use crate::judged::{Finding, Summary};
+use stable_hooks_policy::name::Name;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -49,7 +50,7 @@ struct OneLane<'a> {
 
 #[derive(Serialize)]
 struct OneCrossing<'a> {
-    object: &'a ObjectRef,
+    object: &'a Name,
     from: Stage,
     to: Stage,
 }

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::model::{Entry, LaneOf, Need, Side, Stage, Timeline};
-use crate::judged::ObjectRef;
 use align::align;
+use stable_hooks_policy::name::Name;
 
 pub(crate) struct Layout<'a> {
     pub(crate) rows: Vec<Row<'a>>,
@@ -55,7 +55,7 @@ pub(crate) struct Cell<'a> {
 
 /// An object with a row of its own on each side.
 pub(crate) struct Crossing<'a> {
-    pub(crate) object: &'a ObjectRef,
+    pub(crate) object: &'a Name,
     /// The row before, and the one after.
     pub(crate) rows: (usize, usize),
     pub(crate) from: Stage,
@@ -203,7 +203,7 @@ fn cells(side: &Side, stage: Stage) -> Vec<Cell<'_>> {
 }
 
 /// The objects that are shown whatever their kind.
-struct Shown<'a>(BTreeSet<&'a ObjectRef>);
+struct Shown<'a>(BTreeSet<&'a Name>);
 
 impl<'a> Shown<'a> {
     fn of(timeline: &'a Timeline) -> Self {
@@ -250,7 +250,7 @@ fn folded<'a>(stage: Stage, pairs: Vec<Pair<'a>>, shown: &Shown<'_>) -> Vec<Row<
 type Place = (Stage, usize);
 
 /// Where the objects of a side are brought about: run or created, not deleted.
-struct Places<'a>(BTreeMap<&'a ObjectRef, Vec<Place>>);
+struct Places<'a>(BTreeMap<&'a Name, Vec<Place>>);
 
 impl<'a> Places<'a> {
     fn of(rows: &[Row<'a>], cell: impl Fn(&Row<'a>) -> Option<Cell<'a>>) -> Self {
@@ -263,7 +263,7 @@ impl<'a> Places<'a> {
         Self(places)
     }
 
-    fn first(&self, object: &ObjectRef) -> Option<usize> {
+    fn first(&self, object: &Name) -> Option<usize> {
         Some(self.0.get(object)?.first()?.1)
     }
 }
@@ -292,7 +292,7 @@ fn ends(before: &[Place], after: &[Place]) -> Option<(Place, Place)> {
     Some((*before.first()?, *after.first()?))
 }
 
-fn flips(timeline: &Timeline, object: &ObjectRef) -> bool {
+fn flips(timeline: &Timeline, object: &Name) -> bool {
     let mut about = timeline.findings.iter().filter(|finding| finding.object == *object);
     about.any(|finding| finding.is_of(RuleId::ReleaseIdentityFlip))
 }

@@ -8,7 +8,8 @@ use serde::Serialize;
 use stable_hooks_policy::RuleId;
 use stable_hooks_policy::shown::Shown;
 
-use crate::judged::{Finding, Level, ObjectRef};
+use crate::judged::{Finding, Level};
+use stable_hooks_policy::name::Name;
 
 /// A revision, beside the one before it.
 pub(crate) struct Timeline {
@@ -69,7 +70,7 @@ pub(crate) enum LaneOf {
 /// One thing that happens to one object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Entry {
-    pub(crate) object: ObjectRef,
+    pub(crate) object: Name,
     /// From the chart's name on; empty where it is not said.
     pub(crate) template: String,
     /// What Helm deletes so that it can happen, or by it.
@@ -92,8 +93,8 @@ pub(crate) enum Deleted {
 /// An object that a hook needs before it can start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Need {
-    pub(crate) hook: ObjectRef,
-    pub(crate) object: ObjectRef,
+    pub(crate) hook: Name,
+    pub(crate) object: Name,
     /// Of the hook.
     pub(crate) field: String,
     /// The object comes too late: a finding says so.
@@ -101,7 +102,7 @@ pub(crate) struct Need {
 }
 
 /// The findings about each object, with their numbers.
-type Bites<'a> = BTreeMap<&'a ObjectRef, Vec<(usize, &'a Finding)>>;
+type Bites<'a> = BTreeMap<&'a Name, Vec<(usize, &'a Finding)>>;
 
 impl Timeline {
     /// Puts the findings of each side where they bite.
@@ -157,7 +158,7 @@ impl Timeline {
     }
 
     /// An object as the timeline of its release shows it: what is said of the release is not said again.
-    pub(crate) fn name(&self, object: &ObjectRef) -> String {
+    pub(crate) fn name(&self, object: &Name) -> String {
         let apart = if object.namespace == self.namespace { "" } else { &object.namespace };
         let slash = if apart.is_empty() { "" } else { "/" };
         let name = if object.name.is_empty() { "(no name)" } else { &object.name };

@@ -7,7 +7,7 @@ use helm::{DeletePolicy, Event};
 
 use super::contents::{Contents, Hook, Resource};
 use super::model::{Deleted, Entry, Lane, LaneOf, Need, Phase, Side, Stage};
-use crate::judged::ObjectRef;
+use stable_hooks_policy::name::Name;
 
 impl Side {
     pub(crate) fn new(contents: &Contents, baseline: Option<&Contents>) -> Self {
@@ -20,12 +20,12 @@ impl Side {
         let stays = |hook: &&&Hook| !hook.deletes(DeletePolicy::HookSucceeded);
         let ran: BTreeSet<_> = pre.iter().filter(stays).map(|hook| &hook.object).collect();
         let manifest = contents.manifest();
-        let before_pre = |object: &ObjectRef| match (own.contains(object), left.contains(object)) {
+        let before_pre = |object: &Name| match (own.contains(object), left.contains(object)) {
             (true, _) => Some(Deleted::Resource),
             (false, true) => Some(Deleted::LastRun),
             (false, false) => None,
         };
-        let before_post = |object: &ObjectRef| match (manifest.contains(object), ran.contains(object)) {
+        let before_post = |object: &Name| match (manifest.contains(object), ran.contains(object)) {
             (true, _) => Some(Deleted::Resource),
             (false, true) => Some(Deleted::LastRun),
             // What was pruned is gone by then.
@@ -53,11 +53,11 @@ fn hooks_at(contents: &Contents, event: Event) -> Vec<&Hook> {
     contents.hooks.iter().flat_map(|hook| std::iter::repeat_n(hook, times(hook))).collect()
 }
 
-fn entry(object: &ObjectRef, template: &str, deletes: Option<Deleted>) -> Entry {
+fn entry(object: &Name, template: &str, deletes: Option<Deleted>) -> Entry {
     Entry { object: object.clone(), template: template.to_owned(), deletes, findings: Vec::new() }
 }
 
-fn by_weight(hooks: &[&Hook], there: impl Fn(&ObjectRef) -> Option<Deleted>) -> Vec<Lane> {
+fn by_weight(hooks: &[&Hook], there: impl Fn(&Name) -> Option<Deleted>) -> Vec<Lane> {
     let entries = hooks.iter().map(|hook| {
         let deletes = there(&hook.object).filter(|_| hook.deletes(DeletePolicy::BeforeHookCreation));
         (LaneOf::Weight(hook.weight), entry(&hook.object, &hook.template, deletes))
@@ -88,7 +88,7 @@ fn lanes(entries: impl Iterator<Item = (LaneOf, Entry)>) -> Vec<Lane> {
 
 /// What was in the manifest and is not any more; what keeps it counts on the live object, which is the hook's if there
 /// is one.
-fn pruned(baseline: Option<&Contents>, manifest: &BTreeSet<&ObjectRef>, pre: &[&Hook]) -> impl Iterator<Item = Entry> {
+fn pruned(baseline: Option<&Contents>, manifest: &BTreeSet<&Name>, pre: &[&Hook]) -> impl Iterator<Item = Entry> {
     let gone = baseline.into_iter().flat_map(|baseline| &baseline.resources);
     gone.filter(|resource| !manifest.contains(&resource.object)).filter_map(|resource| {
         let Resource { object, template, is_kept } = resource;

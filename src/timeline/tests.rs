@@ -6,7 +6,8 @@ use helm::record::{Record, RecordHook};
 use super::Contents;
 use super::layout::{Cell, Layout, Row, fold_text};
 use super::model::{Deleted, Entry, LaneOf, Need, Side, Timeline};
-use crate::judged::{Finding, Level, Needed, ObjectRef};
+use crate::judged::{Finding, Level, Needed};
+use stable_hooks_policy::name::Name;
 
 fn document(kind: &str, name: &str, more: &str) -> String {
     format!("---\n# Source: shop/templates/all.yaml\nkind: {kind}\nmetadata: {{name: {name}{more}}}\n")
@@ -46,12 +47,12 @@ fn upgrade(record: &Record) -> Contents {
     Contents::of(record, Operation::Upgrade)
 }
 
-fn object(kind: &str, name: &str) -> ObjectRef {
+fn object(kind: &str, name: &str) -> Name {
     let [group, kind, namespace, name] = ["", kind, "shop", name].map(str::to_owned);
-    ObjectRef { group, kind, namespace, name }
+    Name { group, kind, namespace, name }
 }
 
-fn finding(rule: &str, object: ObjectRef, message: &str) -> Finding {
+fn finding(rule: &str, object: Name, message: &str) -> Finding {
     let (path, help) = (String::new(), String::new());
     Finding {
         rule: Some(rule.to_owned()).filter(|rule| !rule.is_empty()),

@@ -18,10 +18,11 @@ use crate::helm::line::line_of;
 use crate::helm::said::{dropped_hooks, lines_besides};
 use crate::helm::values::{Given, Values};
 use crate::helm::{Helm, HelmError, Options};
-use crate::judged::{ObjectRef, Place};
+use crate::judged::Place;
 use crate::kubectl::{self, Capabilities};
 use crate::render::Render;
 use helm::write::Document;
+use stable_hooks_policy::name::Name;
 
 /// What is compared.
 pub(super) struct Renders {
@@ -165,12 +166,12 @@ impl Renders {
     }
 
     /// The object is in the upgrade too.
-    pub(super) fn upgrade_has(&self, object: &ObjectRef) -> bool {
+    pub(super) fn upgrade_has(&self, object: &Name) -> bool {
         self.upgrade.named(&object.name).any(|document| is_of(document, object, &self.namespace))
     }
 
     /// Where in the chart an object's field comes from: the file, if the chart is a folder, else as Helm calls it.
-    pub(super) fn template(&self, object: &ObjectRef, path: &str) -> Option<Place> {
+    pub(super) fn template(&self, object: &Name, path: &str) -> Option<Place> {
         let renders = [Some(&self.upgrade), self.soon.as_ref(), self.install.as_ref()];
         let place = origin(renders.into_iter().flatten(), (object, path), &self.namespace, &self.templates)?;
         let (_, inside) = place.file.split_once('/')?;
@@ -311,7 +312,7 @@ fn can_make_hooks(source: &str) -> bool {
 /// The template of an object's field, as Helm calls it, and where it stands there.
 pub(in crate::cli) fn origin<'r>(
     renders: impl IntoIterator<Item = &'r Render>,
-    (object, path): (&ObjectRef, &str),
+    (object, path): (&Name, &str),
     namespace: &str,
     templates: &Templates,
 ) -> Option<Place> {
@@ -322,7 +323,7 @@ pub(in crate::cli) fn origin<'r>(
     Some(Place { file: document.template.clone(), line })
 }
 
-fn is_of(document: &Document, object: &ObjectRef, namespace: &str) -> bool {
+fn is_of(document: &Document, object: &Name, namespace: &str) -> bool {
     let head = &document.head;
     let lies_in = if head.namespace.is_empty() { namespace } else { &head.namespace };
     (head.group(), &head.kind, lies_in, &head.name) == (&object.group, &object.kind, &object.namespace, &object.name)

@@ -16,13 +16,14 @@ use crate::helm::said::{dropped_hooks, without_values};
 use crate::helm::values::Values;
 use crate::helm::{Helm, HelmError, Options};
 use crate::input::Content;
-use crate::judged::{ObjectRef, Place};
+use crate::judged::Place;
 use crate::kubectl::{self, Capabilities};
 use crate::private::write;
 use crate::records::chart::{ChartError, StoredRelease};
 use crate::records::installed::Installed;
 use crate::records::{StoredRecord, record_object};
 use crate::render::Render;
+use stable_hooks_policy::name::Name;
 
 /// Everything that the upgrades of one run share.
 pub(super) struct Next {
@@ -169,7 +170,7 @@ impl Rendered {
     }
 
     /// Where in the chart an object's field comes from, as Helm calls it.
-    pub(super) fn template(&self, object: &ObjectRef, path: &str) -> Option<Place> {
+    pub(super) fn template(&self, object: &Name, path: &str) -> Option<Place> {
         origin([&self.render], (object, path), &self.namespace, &self.templates)
     }
 }
