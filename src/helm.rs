@@ -7,6 +7,7 @@ pub mod line;
 pub mod said;
 pub mod values;
 
+use helm::record::ApplyMethod;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
@@ -77,13 +78,13 @@ impl Helm {
         self.template(chart, options, &["--is-upgrade"])
     }
 
-    /// The method by which it applies a new release, as the record says it; empty where the record does not.
+    /// The method by which it applies a new release.
     #[must_use]
-    pub fn apply_method(&self) -> &'static str {
+    pub fn apply_method(&self) -> ApplyMethod {
         let version =
             Command::new(&self.0).args(["version", "--template", "{{.Version}}"]).stdin(Stdio::null()).output();
         let is_4 = version.is_ok_and(|version| version.stdout.starts_with(b"v4."));
-        if is_4 { "ssa" } else { "" }
+        if is_4 { ApplyMethod::ServerSide } else { ApplyMethod::ClientSide }
     }
 
     /// Whether it can be run at all.

@@ -220,7 +220,7 @@ impl Chart<'_> {
         let revision = Revision { dropped_hooks: Some(dropped_hooks), ..self.revision(render) };
         let Some(Upgraded { current, stored, next, .. }) = release else { return self.record(&revision) };
         // An upgrade applies its objects by the method of the revision before it, unless it is told otherwise.
-        let revision = Revision { version: *next, apply_method: &stored.apply_method, ..revision };
+        let revision = Revision { version: *next, apply_method: stored.apply_method(), ..revision };
         StoredRecord::of(&revision, current.storage(), &self.renders.namespace)
     }
 

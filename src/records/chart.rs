@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use helm::record::{Limits, or_empty};
+use helm::record::{ApplyMethod, Limits, decode_base64, or_empty};
 use helm::storage;
 use serde::Deserialize;
 use serde_json::Value;
@@ -25,7 +23,7 @@ pub struct StoredRelease {
     #[serde(default, deserialize_with = "or_empty")]
     pub namespace: String,
     #[serde(default, deserialize_with = "or_empty")]
-    pub apply_method: String,
+    apply_method: String,
     #[serde(default)]
     chart: Option<StoredChart>,
     /// The values that the user gave.
@@ -110,6 +108,12 @@ impl StoredRecord {
 }
 
 impl StoredRelease {
+    /// How the next upgrade writes its objects, unless it is told otherwise.
+    #[must_use]
+    pub fn apply_method(&self) -> ApplyMethod {
+        ApplyMethod::of(&self.apply_method)
+    }
+
     /// The chart's name; empty where there is none.
     #[must_use]
     pub fn chart(&self) -> String {
@@ -137,7 +141,7 @@ impl StoredRelease {
     pub fn texts(&self) -> Vec<String> {
         let Some(chart) = &self.chart else { return Vec::new() };
         let metadata = chart.metadata.as_ref().map(|metadata| metadata.get().to_owned());
-        let schema = chart.schema.as_ref().and_then(|schema| String::from_utf8(STANDARD.decode(schema).ok()?).ok());
+        let schema = chart.schema.as_ref().and_then(|schema| String::from_utf8(decode_base64(schema.as_bytes())?).ok());
         metadata.into_iter().chain(schema).collect()
     }
 
@@ -197,12 +201,13 @@ impl StoredRelease {
         // JSON is YAML.
         files.extend(chart.values.iter().map(|values| ("values.yaml".into(), values.get().as_bytes().to_vec())));
         if let Some(schema) = &chart.schema {
-            let bytes = STANDARD.decode(schema).map_err(|_| ChartError::NotBase64("values.schema.json".to_owned()))?;
+            let bytes = decode_base64(schema.as_bytes());
+            let bytes = bytes.ok_or_else(|| ChartError::NotBase64("values.schema.json".to_owned()))?;
             files.push(("values.schema.json".into(), bytes));
         }
         for file in chart.templates.iter().chain(&chart.files).flatten() {
             let path = inside(&file.name).ok_or_else(|| ChartError::Outside(file.name.clone()))?;
-            let bytes = STANDARD.decode(&file.data).map_err(|_| ChartError::NotBase64(file.name.clone()))?;
+            let bytes = decode_base64(file.data.as_bytes()).ok_or_else(|| ChartError::NotBase64(file.name.clone()))?;
             // What it ignores is left out of the record already, and must not be looked for in the copy.
             if file.name != ".helmignore" {
                 files.push((path, bytes));

@@ -9,6 +9,7 @@ use std::thread;
 
 use helm::DeletePolicy;
 use helm::order::install_rank;
+use helm::record::ApplyMethod;
 use helm::write::{Identity, Revision};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -131,7 +132,7 @@ fn ours(text: &str, version: Version) -> Read {
         chart: render.chart(),
         documents: &render.documents,
         templates: &templates,
-        apply_method: "",
+        apply_method: ApplyMethod::ClientSide,
         dropped_hooks: None,
     };
     let mut hooks: Vec<_> = revision.record()["hooks"].as_array().unwrap().iter().map(hook).collect();

@@ -14,6 +14,7 @@ use flate2::bufread::MultiGzDecoder;
 use serde_json::error::Category;
 use thiserror::Error;
 
+pub use base64::decode as decode_base64;
 use json::Raw;
 pub use lenient::or_empty;
 pub use revision::{ApplyMethod, DroppedHook, Record, RecordHook};

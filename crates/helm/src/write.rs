@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::annotation::{HOOK, HOOK_DELETE_POLICY, HOOK_WEIGHT};
 use crate::hook::{self, Event, Events};
 use crate::manifest::{self, SOURCE};
+use crate::record::ApplyMethod;
 use crate::record::base64::BASE64;
 use crate::storage::{Label, Storage};
 use crate::yaml::Head;
@@ -47,8 +48,7 @@ pub struct Revision<'a> {
     pub documents: &'a [Document],
     /// The sources of the chart's templates, by their paths inside of the chart.
     pub templates: &'a BTreeMap<String, String>,
-    /// `ssa` for example; empty where Helm would not say it.
-    pub apply_method: &'a str,
+    pub apply_method: ApplyMethod,
     /// By template, as Helm calls it, the `helm.sh/hook` with which Helm has dropped a document.
     pub dropped_hooks: Option<&'a BTreeMap<String, String>>,
 }
@@ -100,7 +100,7 @@ impl Revision<'_> {
         let template = |(name, source): (&String, &String)| json!({"name": name, "data": BASE64.encode(source)});
         json!({
             "name": self.name, "namespace": self.namespace, "version": self.version,
-            "info": {"status": self.status}, "apply_method": self.apply_method,
+            "info": {"status": self.status}, "apply_method": self.apply_method.as_str(),
             "chart": {
                 "metadata": {"name": self.chart},
                 "templates": self.templates.iter().map(template).collect::<Vec<_>>(),

@@ -21,6 +21,7 @@ use crate::helm::{Helm, HelmError, Options};
 use crate::judged::Place;
 use crate::kubectl::{self, Capabilities};
 use crate::render::Render;
+use helm::record::ApplyMethod;
 use helm::write::Document;
 use stable_hooks_policy::name::Name;
 
@@ -35,7 +36,7 @@ pub(super) struct Renders {
     /// The upgrade a minute after the install, where a template asks for the time; the other one is a year later.
     pub(super) soon: Option<Render>,
     /// How the Helm that renders writes the objects of a new release; empty where that is not known.
-    pub(super) apply_method: &'static str,
+    pub(super) apply_method: ApplyMethod,
     /// The sources of the templates that make hooks, as a record holds them.
     pub(super) hook_templates: Templates,
     templates: Templates,
@@ -78,7 +79,7 @@ impl Renders {
             install: Some(install),
             upgrade,
             soon: None,
-            apply_method: "",
+            apply_method: ApplyMethod::ClientSide,
             hook_templates,
             templates,
             dropped,

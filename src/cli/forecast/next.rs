@@ -161,8 +161,7 @@ impl Rendered {
             chart: render.chart(),
             documents: &render.documents,
             templates: &of_hooks(&templates),
-            // An upgrade applies its objects by the method of the revision before it, unless it is told otherwise.
-            apply_method: &stored.apply_method,
+            apply_method: stored.apply_method(),
             dropped_hooks: Some(&dropped_hooks),
         };
         let record = StoredRecord::of(&revision, release.storage, &release.namespace);

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use helm::record::ApplyMethod;
 use helm::write::Revision;
 use serde_json::{Value, json};
 use stable_hooks::render::Render;
@@ -59,7 +60,7 @@ impl Release<'_> {
     /// The release's JSON in its only record.
     pub(super) fn json(&self) -> Value {
         let (render, templates) = (Render::read(self.installed.as_bytes()), std::collections::BTreeMap::new());
-        let (name, namespace, apply_method) = (self.name, self.namespace, "");
+        let (name, namespace, apply_method) = (self.name, self.namespace, ApplyMethod::ClientSide);
         let (render, templates) = (&render, &templates);
         let revision = Revision {
             name,

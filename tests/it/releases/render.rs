@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use helm::record::ApplyMethod;
 use helm::storage::Storage;
 use helm::write;
 use serde_json::{Value, json};
@@ -58,7 +59,7 @@ impl<'a> Revision<'a> {
 
     fn of<'r>(&'r self, render: &'r Render) -> write::Revision<'r> {
         let Self { name, namespace, version, status, ref templates, .. } = *self;
-        let apply_method = self.apply_method.unwrap_or_default();
+        let apply_method = ApplyMethod::of(self.apply_method.unwrap_or_default());
         let (chart, documents) = (render.chart(), &render.documents);
         write::Revision {
             name,

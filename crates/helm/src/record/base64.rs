@@ -10,7 +10,7 @@ pub(crate) const BASE64: GeneralPurpose =
     GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
 
 /// As Go's `StdEncoding`, which passes over line ends.
-pub(crate) fn decode(text: &[u8]) -> Option<Vec<u8>> {
+pub fn decode(text: &[u8]) -> Option<Vec<u8>> {
     if memchr2(b'\r', b'\n', text).is_some() {
         let text: Vec<u8> = text.iter().copied().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
         return BASE64.decode(text).ok();

@@ -105,10 +105,7 @@ impl From<Raw> for Record {
             rollback_revision: raw.info.rollback_revision,
             manifest: raw.manifest.0,
             hooks,
-            apply_method: match raw.apply_method.as_str() {
-                "ssa" => ApplyMethod::ServerSide,
-                _ => ApplyMethod::ClientSide,
-            },
+            apply_method: ApplyMethod::of(&raw.apply_method),
             conditional_templates,
             dropped_hooks,
         }

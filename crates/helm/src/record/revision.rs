@@ -80,6 +80,20 @@ pub enum ApplyMethod {
     ServerSide,
 }
 
+impl ApplyMethod {
+    /// As a record spells it; Helm 3 writes nothing.
+    pub fn of(text: &str) -> Self {
+        if text == Self::ServerSide.as_str() { Self::ServerSide } else { Self::ClientSide }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ClientSide => "",
+            Self::ServerSide => "ssa",
+        }
+    }
+}
+
 /// A hook as Helm parsed it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecordHook {
