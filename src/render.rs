@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use helm::manifest::{self, Limits};
+use helm::manifest;
 use helm::write::{Document, Identity};
 use helm::yaml::{self, Head};
 use helm::{DeletePolicies, DeletePolicy, Event};
@@ -121,9 +121,8 @@ fn left_by_install(document: &Document, release: &str, namespace: &str) -> Vec<V
     };
     // A list is its items.
     let objects = if document.head.kind.ends_with("List") {
-        let everything = manifest::Wanted::everything();
-        let items = manifest::documents(&document.text, &everything, &Limits::default());
-        items.filter_map(|item| item.object(&yaml::Limits::default())).collect()
+        let items = manifest::items(&document.text, &yaml::Limits::default());
+        items.into_iter().map(|(_, item)| item).collect()
     } else {
         vec![document.object.clone()]
     };

@@ -69,9 +69,15 @@ fn chart_a_list_that_becomes_a_hook_is_a_flip_of_its_items() {
     };
     let flips =
         chart("list-flips", &list("{{ if .Release.IsUpgrade }}  annotations: {helm.sh/hook: pre-upgrade}\n{{ end }}"));
+    let unhooked = chart(
+        "list-unhooked",
+        &list("{{ if .Release.IsInstall }}  annotations: {helm.sh/hook: \"pre-install,pre-upgrade\"}\n{{ end }}"),
+    );
     let stays = chart("list-stays", &list("  annotations: {helm.sh/hook: \"post-install,pre-upgrade\"}\n"));
     with_each("list", |chart| {
         let output = chart(&[&flips, "-o", "json"]);
+        assert!(findings(&output).contains(&"release-identity-flip deny Job/m".to_owned()), "{}", stdout(&output));
+        let output = chart(&[&unhooked, "-o", "json"]);
         assert!(findings(&output).contains(&"release-identity-flip deny Job/m".to_owned()), "{}", stdout(&output));
         assert_eq!(code(&chart(&[&stays])), 0);
     });

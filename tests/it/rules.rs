@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use stable_hooks::input::{Content, documents};
 use stable_hooks_policy::RuleId;
 use stable_hooks_policy::docs::{body, page};
-use stable_hooks_policy::rule::Family;
+use stable_hooks_policy::rule::{Family, Level};
 
 use crate::cases::reported;
 use crate::engines::{ask, ask_with, cluster, files, relative, root};
@@ -73,13 +73,13 @@ fn rules_examples_trigger_the_rule_and_their_correction_does_not() {
 /// Judges the first YAML block of a text.
 fn finds(rule: RuleId, text: &str) -> bool {
     let yaml = text.split_once("```yaml\n").unwrap().1.split_once("```").unwrap().0;
-    let found = if is_release_rule(rule.as_str()) { judge_release(yaml) } else { judge_object(rule, yaml) };
+    let found = if is_release_rule(rule.as_str()) { judge_release(rule, yaml) } else { judge_object(rule, yaml) };
     found.iter().any(|finding| finding.split(' ').next() == Some(rule.as_str()))
 }
 
 /// A rendered text is an install; after a line `# upgrade` comes the upgrade over it, after `# live` what lives in the
 /// cluster. The first line can be `# template: ...`, the source of it all.
-fn judge_release(yaml: &str) -> Vec<String> {
+fn judge_release(rule: RuleId, yaml: &str) -> Vec<String> {
     let template = yaml.lines().next().and_then(|line| line.strip_prefix("# template: "));
     let split = |text: &'_ str, mark: &str| text.split_once(mark).map(|(a, b)| (a.to_owned(), b.to_owned()));
     let (rendered, live) = split(yaml, "\n# live\n").unwrap_or_else(|| (yaml.to_owned(), String::new()));
@@ -100,8 +100,13 @@ fn judge_release(yaml: &str) -> Vec<String> {
         }
         None => revision(1, "pending-install", &rendered).secret(),
     };
-    let settings = json!({"releases": {"baseline": "record"}});
+    let settings = json!({"rules": on(rule), "releases": {"baseline": "record"}});
     releases::reported(&ask_with(&render::creation(&judged), &settings, cluster(&live)))
+}
+
+/// A rule that is off by default is switched on for its page.
+fn on(rule: RuleId) -> Value {
+    if rule.default_level() == Level::Off { json!({ rule.as_str(): "warn" }) } else { json!({}) }
 }
 
 /// One object is a CREATE, two are an UPDATE.
@@ -122,5 +127,5 @@ fn judge_object(rule: RuleId, yaml: &str) -> Vec<String> {
         "uid": "1", "operation": operation, "userInfo": {"username": "admin"},
         "kind": {"group": group, "version": "v1", "kind": new["kind"]}, "object": new, "oldObject": old,
     });
-    reported(&ask(&request, &json!({})))
+    reported(&ask(&request, &json!({"rules": on(rule)})))
 }
