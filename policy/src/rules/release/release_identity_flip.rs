@@ -1,3 +1,4 @@
+use helm::operation::Operation;
 use helm::record::ApplyMethod;
 
 use crate::finding::{FieldPath, ReleaseProblem};
@@ -119,20 +120,36 @@ fn resource_before(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<Str
 /// Where the key was a hook.
 struct HookBefore {
     text: String,
-    /// Why its object may be gone, in words: then nothing is in the way of a resource.
-    gone: Option<&'static str>,
+    object: HookObject,
+}
+
+/// What Helm meets of a former hook.
+enum HookObject {
+    /// Why it may be gone, in words: then nothing is in the way of a resource.
+    MayBeGone(&'static str),
+    /// It lives as a resource of this release, and the revision before does not list it.
+    OwnResource,
+    IsLeft,
 }
 
 fn hook_before(release: &Release<'_>, key: &Name) -> Option<HookBefore> {
-    // An operation in between, which failed, has made it: Helm finds its own.
-    if matches!(release.live_identity(key), Some(Identity::Resource(owner)) if release.is_own(owner)) {
+    // An operation in between, which failed, has made it or left it: an upgrade adopts it, as a rollback does not.
+    let is_own = matches!(release.live_identity(key), Some(Identity::Resource(owner)) if release.is_own(owner));
+    let is_job = key.judged_kind() == Some(Kind::Job);
+    let is_adopted = release.operation != Operation::Rollback || release.apply_method == ApplyMethod::ServerSide;
+    if is_own && (is_adopted || !is_job) {
         return None;
     }
     if let Some(baseline) = &release.baseline {
         let was_hook = baseline.hook(key).filter(|hook| hook.is_part_of_the_release());
         if let Some(hook) = was_hook.filter(|_| baseline.resource(key).is_none()) {
             let text = format!("a hook of the last good revision ({})", hook.events_text());
-            return Some(HookBefore { text, gone: why_gone(release, hook) });
+            let object = match why_gone(release, hook) {
+                _ if is_own => HookObject::OwnResource,
+                Some(why) => HookObject::MayBeGone(why),
+                None => HookObject::IsLeft,
+            };
+            return Some(HookBefore { text, object });
         }
         if baseline.resource(key).is_some() {
             return None;
@@ -140,7 +157,7 @@ fn hook_before(release: &Release<'_>, key: &Name) -> Option<HookBefore> {
     }
     match release.live_identity(key)? {
         Identity::Hook(hook) if !hook.is_test_or_delete_only() => {
-            Some(HookBefore { text: format!("live as {hook}"), gone: None })
+            Some(HookBefore { text: format!("live as {hook}"), object: HookObject::IsLeft })
         }
         _ => None,
     }
@@ -258,12 +275,17 @@ const IN_THE_WAY: (&str, bool) = (
 );
 
 fn becomes_resource(release: &Release<'_>, resource: &ResourceDocument<'_>, before: &HookBefore) -> ReleaseProblem {
-    let harm = match before.gone {
-        Some(why) => format!(
+    let harm = match before.object {
+        HookObject::MayBeGone(why) => format!(
             "{why}: then Helm creates it as a resource. If an object of the hook is left, Helm stops with \"invalid \
              ownership metadata\"."
         ),
-        None => {
+        HookObject::OwnResource => {
+            "The live Job is the release's own, but the revision before does not list it: Helm patches \
+                                    it as one that it does not know, and fails (\"field is immutable\")."
+                .to_owned()
+        }
+        HookObject::IsLeft => {
             "Helm stops with \"invalid ownership metadata\", or takes over an object that it did not make: a Job can \
                  then not be updated any more."
                 .to_owned()
@@ -278,5 +300,5 @@ fn becomes_resource(release: &Release<'_>, resource: &ResourceDocument<'_>, befo
         release.acceptance()
     );
     let problem = resource.problem(FieldPath::annotation(helm::HOOK), message, remedy);
-    if before.gone.is_some() { problem.warn_at_most() } else { problem }
+    if matches!(before.object, HookObject::MayBeGone(_)) { problem.warn_at_most() } else { problem }
 }
