@@ -1,4 +1,4 @@
-//! What came out, for people: one object, what was said about it, and where that stands.
+//! Results, for people: one object, what was said about it, and where that stands.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,7 +14,7 @@ use stable_hooks_policy::wire::{FINDINGS_ANNOTATION, NOTES_ANNOTATION};
 
 use crate::engine::Answer;
 
-/// What a run came to.
+/// The outcome of a run, in numbers.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Summary {
     pub(crate) objects: usize,
@@ -58,7 +58,7 @@ pub(crate) struct Finding {
     /// `None` for what no rule says: a note, or the words of another policy.
     #[serde(serialize_with = "or_empty")]
     pub(crate) rule: Option<String>,
-    /// Of a note of our policy.
+    /// The kind of a note of our policy.
     #[serde(skip)]
     pub(crate) note: Option<NoteKind>,
     pub(crate) level: Level,
@@ -73,7 +73,7 @@ pub(crate) struct Finding {
     pub(crate) template: Option<Place>,
 }
 
-/// What a finding's object needs, or only names, and in which field.
+/// An object that a finding's object needs, or only names, and the field that does.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub(crate) struct Needed {
     pub(crate) object: Name,
@@ -164,7 +164,7 @@ impl Judged {
         self.findings.iter().any(|finding| finding.is_of(rule))
     }
 
-    /// With what is worth a warning and no rule's finding.
+    /// Adds warnings that are no rule's findings.
     pub(crate) fn with_warnings(mut self, warnings: &[String]) -> Self {
         let object = self.object.clone();
         self.findings.extend(warnings.iter().map(|message| of_text(&object, Level::Warn, message)));
@@ -203,7 +203,7 @@ impl Finding {
     }
 }
 
-/// What no rule says.
+/// A finding that is only a text, of no rule.
 fn of_text(object: &Name, level: Level, message: &str) -> Finding {
     Finding {
         rule: None,

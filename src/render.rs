@@ -16,7 +16,7 @@ use crate::input::{InputError, Reason};
 #[derive(Debug, Default)]
 pub struct Render {
     pub documents: Vec<Document>,
-    /// What is no object; it does not hide the others.
+    /// Errors of documents that are no objects; these do not hide the others.
     pub broken: Vec<InputError>,
     /// The places of the documents by name: a search for each finding would be quadratic.
     by_name: OnceLock<BTreeMap<String, Vec<usize>>>,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 /// As far back as a baseline is looked for where the settings do not say; a version can be any number.
 const MOST_REVISIONS: u64 = 10_000;
 
-/// What the user has set. A policy file may know settings that this program does not.
+/// The user's settings. A policy file may know some that this program does not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunSettings {
     handed: Value,
@@ -14,7 +14,7 @@ pub struct RunSettings {
 }
 
 impl RunSettings {
-    /// Of settings as they are written.
+    /// Takes the settings as they are written.
     #[must_use]
     pub fn new(handed: Value) -> Self {
         let set = handed.pointer("/releases/limits/inflatedBytes").and_then(Value::as_u64);
@@ -23,13 +23,13 @@ impl RunSettings {
         Self { handed, record_limits }
     }
 
-    /// What a policy is handed.
+    /// The settings that a policy is handed.
     #[must_use]
     pub fn handed(&self) -> &Value {
         &self.handed
     }
 
-    /// What one record may cost.
+    /// The limits of one record.
     #[must_use]
     pub fn record_limits(&self) -> Limits {
         self.record_limits
@@ -44,8 +44,8 @@ impl RunSettings {
         Self::new(merged)
     }
 
-    /// What a policy is handed with a record: it is compared with its baseline, that many revisions back, unless the user
-    /// has set something else.
+    /// The settings that a policy is handed with a record: it is compared with its baseline, that many revisions back,
+    /// unless the user has set something else.
     #[must_use]
     pub fn for_record(&self, revisions_back: Option<u64>) -> Value {
         let mut settings = self.handed.clone();

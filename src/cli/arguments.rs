@@ -1,4 +1,4 @@
-//! What the verbs share: how they write, and who judges.
+//! Arguments that the verbs share: how they write, and who judges.
 
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(super) trait OutputFormat: ValueEnum + Default + Send + Sync + 'static {}
 
 impl<F: ValueEnum + Default + Send + Sync + 'static> OutputFormat for F {}
 
-/// What the verbs share about how they write; in which formats, each knows itself.
+/// The shared arguments about how a verb writes; each verb knows its own formats.
 #[derive(Debug, Args)]
 pub(super) struct OutputArguments<F: OutputFormat = Format> {
     /// How to write the result
@@ -45,7 +45,7 @@ pub(super) enum Color {
     Never,
 }
 
-/// What the verbs share about who judges.
+/// The shared arguments about who judges.
 #[derive(Debug, Args)]
 pub(super) struct JudgeArguments<F: OutputFormat = Format> {
     /// What makes the exit code 1
@@ -77,7 +77,7 @@ pub(super) struct Judge {
     pub(in crate::cli) cluster: Arc<ClusterView>,
     /// There is a view of the cluster; without one it is not known to be empty.
     pub(in crate::cli) sees_cluster: bool,
-    /// What the policy says about itself, where it is a file and says so.
+    /// The policy's metadata, where it is a file that has some.
     pub(in crate::cli) metadata: Option<Metadata>,
 }
 

@@ -48,7 +48,7 @@ pub(super) struct Given {
     pub(super) record: StoredRecord,
 }
 
-/// What is judged, release by release, the oldest revision first.
+/// The records to judge, release by release, the oldest revision first, and others to compare them with.
 pub(super) struct Records {
     pub(super) given: Vec<Given>,
     /// Only compared with.
@@ -82,12 +82,12 @@ fn judge(arguments: &Arguments, run: &mut Run) -> Result<(), Failure> {
 }
 
 impl Records {
-    /// What a record is compared with, among all that was read.
+    /// The record to compare this one with, among all that was read.
     pub(super) fn baseline(&self, record: &StoredRecord) -> Option<&StoredRecord> {
         record.baseline(self.given.iter().chain(&self.earlier).map(|given| &given.record))
     }
 
-    /// What the rules say to one of them.
+    /// The rules' judgement of one of them.
     pub(super) fn judged(&self, given: &Given, judge: &Judge) -> Result<Judged, String> {
         let Given { source, place, record } = given;
         let baseline = self.baseline(record);
@@ -127,7 +127,7 @@ fn is_release_name(text: &str) -> bool {
     text.len() <= 53 && text.split('.').all(is_label)
 }
 
-/// What a release's name could have meant as well, for where there is no such release.
+/// The other meaning that a release's name could have had, for where there is no such release.
 #[derive(Debug, Clone, Copy)]
 enum Otherwise {
     AFile,

@@ -1,4 +1,4 @@
-//! Which hooks may get the install or upgrade event that they lack: those whose needs are met at that event too.
+//! The hooks that may get the install or upgrade event that they lack: those whose needs are met at that event too.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Which objects of a stream name what hooks refer to: they may make it, or give it its rights.
+//! The objects of a stream that name what hooks refer to: they may make it, or give it its rights.
 
 use std::collections::{BTreeMap, BTreeSet};
 

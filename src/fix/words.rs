@@ -63,7 +63,7 @@ pub(super) fn for_each_service_of_a_variable(text: &str, mut found: impl FnMut(&
     }
 }
 
-/// Which texts of an object are looked through.
+/// A choice of the texts of an object to look through.
 pub(super) struct Texts {
     /// Fields that are passed over, with all below them.
     passed_over: BTreeSet<String>,

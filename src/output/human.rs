@@ -79,7 +79,7 @@ pub(crate) fn write_finding(
     let line = finding.template.as_ref().and_then(|place| place.line).map(|line| format!("line {line}"));
     let mut head = format!("{label}{style}{}{style:#}", finding.level.as_str());
     if finding.rule.is_none() {
-        // What could not be judged: the text says all there is.
+        // A message without a rule: the text says all there is.
         return fill(out, "  ", &format!("{head} {}", Visible(&finding.message.replace('\n', " "))));
     }
     for part in

@@ -6,14 +6,14 @@ use crate::judged::{Judged, Summary};
 
 /// Writes the results of a run, each as soon as it is there.
 pub(crate) trait Writer {
-    /// What stands before the first result.
+    /// Writes the part before the first result.
     fn begin(&mut self, _: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }
 
     fn result(&mut self, out: &mut dyn Write, judged: &Judged) -> io::Result<()>;
 
-    /// What stands behind the last one.
+    /// Writes the part behind the last one.
     fn end(&mut self, _: &mut dyn Write, _: &Summary) -> io::Result<()> {
         Ok(())
     }

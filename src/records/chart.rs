@@ -16,7 +16,7 @@ use super::stored::{RecordError, StoredRecord};
 use crate::helm::values::{Reuse, Values};
 use crate::private::write;
 
-/// What Helm needs to render a release once more. It holds values: it is never shown, only written.
+/// A release as Helm needs it to render it once more. It holds values: it is never shown, only written.
 #[derive(Deserialize)]
 pub struct StoredRelease {
     /// Where its objects are; with Flux its records lie elsewhere.
@@ -31,7 +31,7 @@ pub struct StoredRelease {
     config: Option<Box<RawValue>>,
 }
 
-/// What an upgrade is rendered with.
+/// The values that an upgrade is rendered with.
 pub struct Taken {
     pub values: Values,
     /// The chart's own values, where they are not those of the new chart.
@@ -136,7 +136,7 @@ impl StoredRelease {
         rendered.map(str::to_owned).chain(declared).collect()
     }
 
-    /// What the chart says of itself, and no value: its metadata and its schema.
+    /// The chart's words about itself, its metadata and its schema; no values.
     #[must_use]
     pub fn texts(&self) -> Vec<String> {
         let Some(chart) = &self.chart else { return Vec::new() };
@@ -208,7 +208,7 @@ impl StoredRelease {
         for file in chart.templates.iter().chain(&chart.files).flatten() {
             let path = inside(&file.name).ok_or_else(|| ChartError::Outside(file.name.clone()))?;
             let bytes = decode_base64(file.data.as_bytes()).ok_or_else(|| ChartError::NotBase64(file.name.clone()))?;
-            // What it ignores is left out of the record already, and must not be looked for in the copy.
+            // The files that a `.helmignore` names are not in the record, and must not be looked for in the copy.
             if file.name != ".helmignore" {
                 files.push((path, bytes));
             }

@@ -1,4 +1,4 @@
-//! Which releases there are, and which of its records an upgrade would start from.
+//! The releases that there are, and the record of each that an upgrade would start from.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ impl Installed {
     }
 }
 
-/// What a table of `kubectl` lists: the namespace, if it is not given, then the object's name, at the end its status.
+/// Reads a table of `kubectl`: the namespace, if it is not given, then the object's name, at the end its status.
 #[must_use]
 pub fn installed(table: &str, storage: Storage, namespace: Option<&str>) -> Vec<Installed> {
     let mut histories = BTreeMap::<(String, String), Vec<(u64, &str)>>::new();
@@ -49,7 +49,7 @@ pub fn installed(table: &str, storage: Storage, namespace: Option<&str>) -> Vec<
         let (revision, _) = start?;
         // After the last number there is no next revision.
         let next = last.checked_add(1)?;
-        // What is left of an uninstalled release is its history: there is nothing to upgrade.
+        // An uninstalled release has left only its history: there is nothing to upgrade.
         let is_there = !status.starts_with("uninstall");
         is_there.then_some(Installed { namespace, name, storage, revision, next })
     });

@@ -25,9 +25,9 @@ pub struct StoredRecord {
     namespace: String,
     release: String,
     version: u64,
-    /// Of the record now.
+    /// The status of the record now.
     status: String,
-    /// With which Helm created the record.
+    /// The status with which Helm created the record.
     pending: String,
     /// It is deployed, or was so before it was superseded.
     was_deployed: bool,
@@ -137,13 +137,13 @@ impl StoredRecord {
         &self.release
     }
 
-    /// What Helm did when it created it; `None` where its status says nothing that Helm does.
+    /// The operation in which Helm created it; `None` where its status names none.
     #[must_use]
     pub fn operation(&self) -> Option<Operation> {
         Operation::of_status(&self.pending)
     }
 
-    /// What it holds.
+    /// The revision that it holds; `None` where it cannot be read.
     #[must_use]
     pub fn decoded(&self, limits: Limits) -> Option<Record> {
         decode(self.storage, &self.object, limits).ok()
@@ -162,8 +162,8 @@ impl StoredRecord {
         request_of(Content::Manifest(object), false)
     }
 
-    /// What this record is compared with: for an upgrade what it started from, for a rollback the last revision. Of two
-    /// records of one revision the one given last counts.
+    /// The record to compare this one with: for an upgrade the one it started from, for a rollback the last revision.
+    /// If two records have the same revision, the one given last counts.
     #[must_use]
     pub fn baseline<'a>(&self, records: impl IntoIterator<Item = &'a Self>) -> Option<&'a Self> {
         let is_earlier = |other: &&Self| {

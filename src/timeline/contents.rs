@@ -1,4 +1,4 @@
-//! What a record holds, as far as a timeline shows it.
+//! The contents of a record, as far as a timeline shows them.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ pub(super) struct Hook {
     pub(super) events: Vec<Event>,
     policies: DeletePolicies,
     pub(super) is_kept: bool,
-    /// What its pods need, and the field that says so.
+    /// The objects that its pods need, each with the field that says so.
     pub(super) needs: Vec<(Name, String)>,
 }
 
@@ -75,7 +75,7 @@ impl Contents {
         self.operation != Operation::Install || hook.events.iter().any(|event| now.contains(event))
     }
 
-    /// What its hooks have left in the cluster.
+    /// The objects that its hooks have left in the cluster.
     pub(super) fn left_by_hooks(&self) -> BTreeSet<&Name> {
         let left = self.hooks.iter().filter(|hook| self.has_run(hook) && !hook.deletes(DeletePolicy::HookSucceeded));
         left.map(|hook| &hook.object).collect()

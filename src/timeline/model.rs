@@ -1,4 +1,4 @@
-//! What a timeline is.
+//! A timeline and its parts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -18,9 +18,9 @@ pub(crate) struct Timeline {
     /// `None` where there is nothing to compare with.
     pub(crate) before: Option<Side>,
     pub(crate) after: Side,
-    /// Of both sides, each once. Entries name them by their place, from 1.
+    /// The findings of both sides, each once. Entries name them by their place, from 1.
     pub(crate) findings: Vec<Finding>,
-    /// What could not be judged.
+    /// Texts about what could not be judged.
     pub(crate) notes: Vec<String>,
 }
 
@@ -46,13 +46,13 @@ pub(crate) enum Stage {
     /// By hook-succeeded, when all hooks of the event have run.
     PreHooksDeleted,
     Resources,
-    /// What was in the manifest before and is not any more.
+    /// The objects that were in the manifest before and are not any more.
     Pruned,
     PostHooks,
     PostHooksDeleted,
 }
 
-/// What Helm handles together.
+/// Entries that Helm handles together.
 pub(crate) struct Lane {
     pub(crate) of: LaneOf,
     /// In Helm's order.
@@ -73,7 +73,7 @@ pub(crate) struct Entry {
     pub(crate) object: Name,
     /// From the chart's name on; empty where it is not said.
     pub(crate) template: String,
-    /// What Helm deletes so that it can happen, or by it.
+    /// The object that Helm deletes so that this can happen, or by this.
     pub(crate) deletes: Option<Deleted>,
     /// The numbers of the findings that bite here.
     pub(crate) findings: Vec<usize>,
@@ -95,7 +95,7 @@ pub(crate) enum Deleted {
 pub(crate) struct Need {
     pub(crate) hook: Name,
     pub(crate) object: Name,
-    /// Of the hook.
+    /// The field of the hook that says so.
     pub(crate) field: String,
     /// The object comes too late: a finding says so.
     pub(crate) late: bool,
@@ -135,14 +135,13 @@ impl Timeline {
         Self { release, namespace, before, after, findings, notes }
     }
 
-    /// What is shown, in words.
     pub(crate) fn title(&self) -> String {
         let side = |side: &Side| format!("{} (revision {})", side.operation.as_str(), side.revision);
         let before = self.before.as_ref().map(|before| format!("{}, then ", side(before))).unwrap_or_default();
         format!("{} in {}: {before}{}", Shown(&self.release), Shown(&self.namespace), side(&self.after))
     }
 
-    /// What the sides are called: by what Helm does, if that tells them apart.
+    /// The names of the sides: Helm's operations, if those tell them apart, else the revisions.
     pub(crate) fn labels(&self) -> (Option<String>, String) {
         let after = self.after.operation;
         let is_clear = self.before.as_ref().is_none_or(|before| before.operation != after);
@@ -216,7 +215,7 @@ impl Stage {
         matches!(self, Self::PreHooksDeleted | Self::Pruned | Self::PostHooksDeleted)
     }
 
-    /// What happens in it, in an operation.
+    /// The stage in words, as part of an operation.
     pub(crate) fn title(self, operation: Operation) -> String {
         match self {
             Self::PreHooks => format!("{} hooks", operation.pre().as_str()),
@@ -243,7 +242,7 @@ impl Need {
         format!("{} {}", self.object.kind, timeline.name(&self.object))
     }
 
-    /// In words, for whoever sees no line.
+    /// The need in words, for a reader who sees no line.
     pub(crate) fn text(&self, timeline: &Timeline) -> String {
         // Whether a hook connects to the Service that it names, only its program knows.
         let (verb, when) = if self.object.kind == "Service" { ("names", "only later") } else { ("needs", "too late") };

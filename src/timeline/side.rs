@@ -1,4 +1,4 @@
-//! What Helm does in one operation, in its order.
+//! Helm's steps in one operation, in its order.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ impl Side {
         let before_post = |object: &Name| match (manifest.contains(object), ran.contains(object)) {
             (true, _) => Some(Deleted::Resource),
             (false, true) => Some(Deleted::LastRun),
-            // What was pruned is gone by then.
+            // A pruned object is gone by then.
             (false, false) => left.contains(object).then_some(Deleted::LastRun).filter(|_| !own.contains(object)),
         };
         let resources = contents.resources.iter().map(|resource| entry(&resource.object, &resource.template, None));
@@ -86,8 +86,8 @@ fn lanes(entries: impl Iterator<Item = (LaneOf, Entry)>) -> Vec<Lane> {
     lanes
 }
 
-/// What was in the manifest and is not any more; what keeps it counts on the live object, which is the hook's if there
-/// is one.
+/// The objects that were in the manifest and are not any more. An annotation that keeps one counts on the live object,
+/// which is the hook's if there is one.
 fn pruned(baseline: Option<&Contents>, manifest: &BTreeSet<&Name>, pre: &[&Hook]) -> impl Iterator<Item = Entry> {
     let gone = baseline.into_iter().flat_map(|baseline| &baseline.resources);
     gone.filter(|resource| !manifest.contains(&resource.object)).filter_map(|resource| {
@@ -100,7 +100,7 @@ fn pruned(baseline: Option<&Contents>, manifest: &BTreeSet<&Name>, pre: &[&Hook]
     })
 }
 
-/// What the hooks need, as far as this revision brings it.
+/// The needs of the hooks, as far as this revision brings the objects.
 fn needs<'h>(hooks: impl Iterator<Item = &'h &'h Hook>, side: &Side) -> Vec<Need> {
     let brings = |stage: Stage| stage.is_hooks() || stage == Stage::Resources;
     let brought: BTreeSet<_> =

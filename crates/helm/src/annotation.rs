@@ -14,7 +14,7 @@ pub fn is_kept(head: &Head) -> bool {
     head.annotations.get(RESOURCE_POLICY).is_some_and(|policy| keeps(policy))
 }
 
-/// What [`RESOURCE_POLICY`] says when Helm prunes: no other spelling counts.
+/// A [`RESOURCE_POLICY`] stops Helm from pruning if it is exactly `keep`: no other spelling counts.
 pub fn keeps(policy: &str) -> bool {
     policy == "keep"
 }

@@ -1,9 +1,9 @@
-//! Which revision of a release an operation starts from.
+//! The revision of a release that an operation starts from.
 
 use crate::operation::Operation;
 
-/// Of the revisions that there are, the newest first, the one that an operation starts from: an upgrade from the last one
-/// that is deployed, else from the last; a rollback from the last. An install starts from nothing.
+/// The revision that an operation starts from, of those that there are, the newest first: an upgrade starts from the
+/// last one that is deployed, else from the last; a rollback from the last; an install from nothing.
 ///
 /// No more revisions are taken than it needs, since each can cost a lookup.
 ///

@@ -55,7 +55,7 @@ pub fn items(value: &str) -> impl Iterator<Item = String> + '_ {
 
 /// Go has one lower-case letter for each letter; Rust adds a dot to that of `İ`.
 fn lower(item: &str) -> String {
-    // Which is what all items are, unless somebody means harm.
+    // All items are ASCII, unless one is made to do harm.
     if item.is_ascii() {
         return item.to_ascii_lowercase();
     }
@@ -126,7 +126,7 @@ impl Events {
         Self(self.0 & !event.bit())
     }
 
-    /// With `to` in the place of `from`.
+    /// Puts `to` in the place of `from`, if that is among them.
     #[must_use]
     pub fn moved(self, from: Event, to: Event) -> Self {
         if self.contains(from) { self.without(from).with(to) } else { self }
@@ -141,7 +141,7 @@ impl Events {
         self.0 & event.bit() != 0
     }
 
-    /// With the counterpart on the same side, where only installs or only upgrades are covered.
+    /// Adds the counterparts on the same side, where only installs or only upgrades are covered.
     #[must_use]
     pub fn completed(self) -> Self {
         use Event::{PostInstall, PostUpgrade, PreInstall, PreUpgrade};
@@ -207,7 +207,7 @@ impl DeletePolicies {
 }
 
 impl Default for DeletePolicies {
-    /// What Helm does without the annotation.
+    /// Helm's policy without the annotation.
     fn default() -> Self {
         Self { known: DeletePolicy::BeforeHookCreation.bit(), unknown: false }
     }
@@ -225,7 +225,7 @@ pub fn spelled(value: &str, policies: DeletePolicies) -> bool {
     value.split(',').count() == policies.iter().count() && policies.iter().all(is_written)
 }
 
-/// What Go's `strconv.Atoi` makes of it on a 64-bit machine; where this is `None`, Helm takes 0.
+/// The weight as Go's `strconv.Atoi` reads it on a 64-bit machine; where this is `None`, Helm takes 0.
 pub fn weight(value: &str) -> Option<i64> {
     value.parse().ok()
 }

@@ -1,5 +1,5 @@
-//! What Helm is: its hook annotations, the order of hooks, manifests as it splits them, YAML as it reads it, and the
-//! release records that it stores, reads and starts from. Nothing here knows a rule.
+//! Helm's own conventions: its hook annotations, the order of hooks, manifests as it splits them, YAML as it reads it,
+//! and the release records that it stores, reads and starts from. Nothing here knows a rule.
 
 #![deny(clippy::disallowed_methods)]
 

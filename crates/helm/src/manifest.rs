@@ -10,13 +10,13 @@ use crate::annotation::HOOK;
 use crate::yaml::{self, Head};
 
 const SEPARATOR: &str = "---";
-/// What Helm writes before the path of a template.
+/// The text that Helm writes before the path of a template.
 pub const SOURCE: &str = "# Source: ";
 
 /// One object of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document<'a> {
-    /// Of its template, from the chart's name on; empty if that is not said.
+    /// The template's path, from the chart's name on; empty if none is given.
     pub path: &'a str,
     /// The YAML, with the line that says the path.
     pub text: &'a str,
@@ -35,7 +35,7 @@ impl Document<'_> {
     }
 }
 
-/// What one manifest may cost.
+/// Limits of one manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// How many documents and items of lists are looked at.
@@ -50,7 +50,7 @@ impl Default for Limits {
     }
 }
 
-/// Which documents are read at all: reading takes most of the time that a large release takes.
+/// A choice of the documents to read: reading takes most of the time that a large release takes.
 ///
 /// Only an escape can spell a word in YAML so that a search does not find it, so a document that has one is read.
 #[derive(Debug, Clone)]
@@ -84,14 +84,14 @@ impl Wanted {
         Self { everything: false, words: finders([Self::ESCAPE]), kinds: Vec::new() }.with_kind(Self::LIST)
     }
 
-    /// And those of this kind, or of one that ends so.
+    /// Adds the documents of this kind, or of one that ends so.
     #[must_use]
     pub fn with_kind(mut self, kind: &str) -> Self {
         self.kinds.push(WantedKind { kind: Finder::new(kind).into_owned(), words: None });
         self
     }
 
-    /// And those of this kind that hold one of these words.
+    /// Adds the documents of this kind, or of one that ends so, that hold one of these words.
     #[must_use]
     pub fn with_kind_and<'w>(mut self, kind: &str, words: impl IntoIterator<Item = &'w str>) -> Self {
         let words = Some(finders(words)).filter(|words| words.len() <= Self::MOST_WORDS);
@@ -99,7 +99,7 @@ impl Wanted {
         self
     }
 
-    /// And those that hold one of these words.
+    /// Adds the documents that hold one of these words.
     #[must_use]
     pub fn with<'w>(mut self, words: impl IntoIterator<Item = &'w str>) -> Self {
         self.words.extend(finders(words));
@@ -167,7 +167,7 @@ impl<'a> Iterator for Texts<'a> {
 pub struct Documents<'a, 'w> {
     texts: Texts<'a>,
     wanted: &'w Wanted,
-    /// Of the list that was read last.
+    /// The items left of the list that was read last.
     items: vec::IntoIter<Document<'a>>,
     /// How many more may be looked at.
     left: usize,
@@ -261,7 +261,8 @@ pub fn items(text: &str, limits: &yaml::Limits) -> Vec<(Head, Value)> {
     items.into_iter().map(|item| (head_of_item(&item, &of), item)).collect()
 }
 
-/// What the API server leaves out of the items of a list of one kind, such as a `JobList`, is the list's.
+/// The head of an item. In a list of one kind, such as a `JobList`, the API server leaves out the items' kind and
+/// apiVersion: they follow from the list's.
 fn head_of_item(item: &Value, list: &Head) -> Head {
     let mut head = Head::of(item);
     if head.kind.is_empty() && head.api_version.is_empty() {
@@ -277,7 +278,7 @@ fn is_blank(line: &str) -> bool {
     line.is_empty() || line.starts_with('#')
 }
 
-/// Of a document its template, from the chart's name on: Helm writes it above, and the template may go on with comments
+/// The template of a document, from the chart's name on: Helm writes it above, and the template may go on with comments
 /// of its own.
 pub fn path(text: &str) -> &str {
     let mut comments = text.lines().take_while(|line| is_blank(line));
@@ -300,7 +301,7 @@ mod tests {
         documents(manifest, &ALL, &Limits::default())
     }
 
-    /// Of each document its path, kind and name.
+    /// The path, kind and name of each document.
     fn outline(manifest: &str) -> Vec<String> {
         all(manifest).map(|found| format!("{} {} {}", found.path, found.head.kind, found.head.name)).collect()
     }

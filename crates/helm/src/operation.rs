@@ -1,10 +1,10 @@
-//! What Helm does to a release.
+//! Helm's operations on a release.
 
 use std::time::Duration;
 
 use crate::hook::Event;
 
-/// What Helm is about to do.
+/// An operation that Helm is about to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     Install,

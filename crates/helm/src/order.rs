@@ -51,14 +51,14 @@ pub fn install_rank(kind: &str) -> usize {
     INSTALL_ORDER.iter().position(|known| *known == kind).unwrap_or(INSTALL_ORDER.len())
 }
 
-/// Which of two hooks of one event Helm runs first: by weight, then name, and only then kind.
+/// Orders two hooks of one event as Helm runs them: by weight, then name, and only then kind.
 ///
 /// For a stable sort: of two hooks that are equal in all of that, the first stays first.
 pub fn hook_order(a: &RecordHook, b: &RecordHook) -> Ordering {
     a.weight.cmp(&b.weight).then_with(|| a.name.cmp(&b.name)).then_with(|| kind_order(&a.kind, &b.kind))
 }
 
-/// Which of two kinds Helm installs first; those that it does not know go by the letter.
+/// Orders two kinds as Helm installs them; those that it does not know go last, by the letter.
 ///
 /// For a stable sort, as well.
 pub fn kind_order(a: &str, b: &str) -> Ordering {

@@ -25,7 +25,7 @@ const GZIP: [u8; 3] = [0x1f, 0x8b, 0x08];
 /// Deflate cannot do better than that, whatever the size says that ends a gzip.
 const BEST_RATIO: usize = 1032;
 
-/// What one record may cost.
+/// Limits of one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The size of its JSON. About as much again is held for its manifests.

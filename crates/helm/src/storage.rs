@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::record::base64::BASE64;
 use crate::record::{self, DecodeError, Limits, Record};
 
-/// With which the name of every record begins.
+/// The beginning of every record's name.
 const PREFIX: &str = "sh.helm.release.v1.";
 
 /// The `type` of a Secret that holds a record.
@@ -20,7 +20,7 @@ pub enum Storage {
     Secret,
 }
 
-/// What a record's name and labels say of its revision.
+/// The release, revision and status in a record's name and labels.
 #[derive(Debug, Clone, Copy)]
 pub struct Label<'a> {
     pub release: &'a str,
@@ -71,7 +71,7 @@ impl Storage {
         record::json_of(data, self.has_base64_twice(), limits.inflated_bytes)
     }
 
-    /// What `data.release` is for a record. Where Helm writes gzip, it also reads plain JSON.
+    /// Packs a record for `data.release`. Helm writes gzip there, but reads plain JSON too.
     pub fn pack(self, record: &Value) -> String {
         let once = BASE64.encode(record.to_string());
         if self.has_base64_twice() { BASE64.encode(once) } else { once }

@@ -20,12 +20,12 @@ pub struct Document {
     pub template: String,
     pub text: String,
     pub head: Head,
-    /// Null where nobody looks below the head.
+    /// Null where only the head is needed.
     pub object: Value,
     pub identity: Identity,
 }
 
-/// What Helm takes a document for.
+/// Helm's reading of a document: a resource, a hook, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Identity {
     Resource,
@@ -54,7 +54,7 @@ pub struct Revision<'a> {
 }
 
 impl Document {
-    /// Of a document's text, and what was read of it.
+    /// A document of this text, with the head and the object that were read from it.
     pub fn new(text: &str, head: Head, object: Value) -> Self {
         let template = manifest::path(text).to_owned();
         let source = |line: &&str| !line.starts_with(SOURCE);
@@ -90,7 +90,7 @@ impl Revision<'_> {
         // A hook without events: so the policy is told what Helm does not store.
         if let Some(dropped) = self.dropped_hooks {
             hooks.extend(dropped.iter().map(|(template, events)| json!({"path": template, "name": events})));
-            // And that was all.
+            // A hook without a path says that the list is complete.
             hooks.push(json!({}));
         }
         let mut manifest = String::new();

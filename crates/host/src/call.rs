@@ -1,4 +1,4 @@
-//! What a call of a policy can come to, whatever runs the policy.
+//! The outcomes of a policy's call, whatever runs the policy.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a policy may ask about the cluster, answered from known objects instead of by an API server.
+//! A policy's questions about the cluster, answered from known objects instead of by an API server.
 //!
 //! Requests, answers and error texts are those of Kubewarden's host capabilities (`kubernetes`).
 
@@ -273,7 +273,7 @@ fn cannot_find(query: &Get) -> String {
     format!("Cannot find {api_version}/{kind} named '{name}' inside of namespace '{namespace:?}'")
 }
 
-/// What an object is called: its kind, then its namespace and name.
+/// The key of an object: its kind, then its namespace and name.
 fn address(object: &Value) -> (Kind, (String, String)) {
     let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     ((text("/apiVersion"), text("/kind")), (text("/metadata/namespace"), text("/metadata/name")))

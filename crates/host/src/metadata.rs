@@ -1,4 +1,4 @@
-//! What a policy says about itself: the JSON in the wasm section `io.kubewarden.metadata`.
+//! A policy's metadata: the JSON in the wasm section `io.kubewarden.metadata`.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ const SECTION: &str = "io.kubewarden.metadata";
 pub struct Metadata {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol_version: Option<String>,
-    /// What the API server asks the policy about, as a webhook configuration says it.
+    /// The requests that the API server asks the policy about, as a webhook configuration writes them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Value>,
     pub mutating: bool,
@@ -34,7 +34,7 @@ pub struct ContextAwareResource {
     pub kind: String,
 }
 
-/// What an API server asks about.
+/// One operation on one resource, about which an API server asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target<'a> {
     pub operation: &'a str,
@@ -82,7 +82,7 @@ impl Metadata {
         })
     }
 
-    /// What the rules cover, in words: `CREATE of secrets, configmaps`.
+    /// The rules in words: `CREATE of secrets, configmaps`.
     #[must_use]
     pub fn covered(&self) -> String {
         let join = |rule, list, comma| listed(rule, list).collect::<Vec<_>>().join(comma);
@@ -131,7 +131,7 @@ pub enum MetadataError {
     Json(serde_json::Error),
 }
 
-/// The metadata of a module, or `None` when nobody has annotated it yet.
+/// The metadata of a module, or `None` when it has not been annotated yet.
 ///
 /// # Errors
 ///

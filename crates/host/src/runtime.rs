@@ -18,7 +18,7 @@ use crate::call::CallError;
 use crate::cluster::ClusterView;
 use crate::metadata::{self, ContextAwareResource, Metadata, MetadataError};
 
-/// The time limit of policy-server when nobody sets another one.
+/// The default time limit of policy-server.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2);
 
 const EXECUTION_MODE: &str = "kubewarden-wapc";
@@ -35,7 +35,7 @@ pub struct Policy {
     timeout: Duration,
 }
 
-/// What answers a policy's questions about the cluster: a file, or an API server.
+/// The source of answers to a policy's questions about the cluster: a file, or an API server.
 pub trait KubernetesCapability: Send + Sync {
     /// Answers the host call `kubewarden/kubernetes/<operation>` of a policy that may see `granted`.
     ///
@@ -51,7 +51,7 @@ impl KubernetesCapability for ClusterView {
     }
 }
 
-/// What a call may ask about the cluster.
+/// The cluster that a call may ask about, and the resources that it may see there.
 struct Lookups {
     cluster: Arc<dyn KubernetesCapability>,
     granted: Vec<ContextAwareResource>,
@@ -120,7 +120,7 @@ impl Policy {
         Self { compiled, metadata, lookups, timeout: self.timeout }
     }
 
-    /// What the policy says about itself, if it has been annotated.
+    /// The policy's metadata, if it has been annotated.
     #[must_use]
     pub fn metadata(&self) -> Option<&Metadata> {
         self.metadata.as_ref()

@@ -1,4 +1,4 @@
-//! What is rendered, and with what.
+//! Arguments about what is rendered, and with what.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use clap::Args;
 use crate::cli::outcome::{namespace_in_use, namespace_of_helm};
 use crate::helm::values::{Given, Reuse};
 
-/// What the verbs share that compare a chart's renders; the chart itself each calls `chart`.
+/// The shared arguments of the verbs that compare a chart's renders; the chart itself each calls `chart`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RenderArguments {
     /// A render of the install that was made elsewhere

@@ -25,7 +25,7 @@ use helm::record::ApplyMethod;
 use helm::write::Document;
 use stable_hooks_policy::name::Name;
 
-/// What is compared.
+/// The renders to compare.
 pub(super) struct Renders {
     /// As the report names it.
     pub(super) source: String,
@@ -108,7 +108,7 @@ impl Renders {
             // Both at once; most of the time is Helm's.
             let upgrade = scope.spawn(|| {
                 let changes = |clock| Changes { revision: next, values: sides.chart_values.as_deref(), clock };
-                // What is stored was rendered at its own time.
+                // The stored release was rendered at its own time.
                 let clock = if release.is_some() { Clock::AMinuteLater } else { Clock::AYearLater };
                 let copied = folder.change(|folder| copy(chart, changes(clock), folder)).map_err(HelmError::Copy)?;
                 let (copied, templates) = copied;
@@ -157,7 +157,7 @@ impl Renders {
         Ok(Self { source, namespace, install, upgrade, soon, apply_method, hook_templates, templates, dropped })
     }
 
-    /// What Helm has dropped from the upgrade, by the templates that can have made it.
+    /// The hooks that Helm has dropped from the upgrade, by the templates that can have made them.
     pub(super) fn dropped_hooks(&self, release: Option<&Upgraded<'_>>) -> BTreeMap<String, String> {
         let stored = release.map(|release| release.stored.chart());
         let mut charts = vec![self.upgrade.chart()];
@@ -181,7 +181,7 @@ impl Renders {
     }
 }
 
-/// What `helm template` is told for either render.
+/// The options of `helm template` for either render.
 struct Sides {
     /// `None` where a release is installed already.
     install: Option<Options>,
@@ -218,7 +218,7 @@ impl Sides {
     }
 }
 
-/// What the cluster can do decides what a chart renders, and `helm upgrade` asks it too.
+/// The cluster's capabilities decide what a chart renders, and `helm upgrade` asks for them too.
 fn with_capabilities(options: Options) -> Options {
     if options.kube_version.is_some() || !options.api_versions.is_empty() {
         return options;
@@ -242,7 +242,7 @@ fn asks_the_cluster(more: &[OsString]) -> bool {
     more.iter().any(|argument| argument == "--dry-run=server")
 }
 
-/// What Helm made of a chart.
+/// A chart as Helm rendered it.
 struct Rendered {
     render: Render,
     /// On standard error.
@@ -268,7 +268,7 @@ fn no_folder(error: io::Error) -> Failure {
 }
 
 fn show(said: &str) {
-    // Nobody is left to tell when that fails.
+    // There is no place left to report a failure of this.
     let _ = io::stderr().lock().write_all(said.as_bytes());
 }
 
@@ -287,7 +287,7 @@ fn only_namespace(renders: [&Render; 2]) -> Option<String> {
     if named.len() == 1 { named.first().map(|name| (*name).clone()) } else { None }
 }
 
-/// What Helm has dropped, of every template that can have made it.
+/// The hooks that Helm has dropped, all of them for every template that can have made one.
 ///
 /// Where all is dropped no render says what the chart is called, so that each name that it may have counts.
 pub(in crate::cli) fn by_template(

@@ -33,7 +33,7 @@ impl<'a> Upgraded<'a> {
         Ok(Some(Self { current, stored, next: version + 1, namespace: namespace.to_owned() }))
     }
 
-    /// With Flux it is another one than that of its records.
+    /// The namespace of the release's objects. Flux can keep the records in another one.
     pub(super) fn objects_namespace(&self) -> &str {
         if self.stored.namespace.is_empty() { &self.namespace } else { &self.stored.namespace }
     }

@@ -1,4 +1,4 @@
-//! Which lines run beside each other, and what room they take.
+//! The lines that run beside each other, and the room that they take.
 
 use std::collections::BTreeMap;
 

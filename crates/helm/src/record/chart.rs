@@ -1,5 +1,5 @@
-//! What of a chart is looked at: which of its templates ask whether this is an install or an upgrade, and which write a
-//! hook that Helm drops.
+//! A chart as far as it is looked at: which of its templates ask whether this is an install or an upgrade, and which
+//! write a hook that Helm drops.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -118,7 +118,7 @@ fn indent_of_last_line(text: &[u8]) -> usize {
     line.iter().take_while(|byte| **byte == b' ').count()
 }
 
-/// What a key says that stands at that indentation, if it is written without an action of a template.
+/// The value of a key at that indentation, if it is written without an action of a template.
 fn scalar(indent: usize, behind_key: &[u8]) -> Option<&str> {
     let mut lines = behind_key.split(|byte| *byte == b'\n').map(str::from_utf8);
     let value = lines.next()?.ok()?;
@@ -141,7 +141,7 @@ fn scalar(indent: usize, behind_key: &[u8]) -> Option<&str> {
     }
 }
 
-/// What a scalar says that is written on one line without an action of a template, an escape or an anchor.
+/// The value of a scalar that is written on one line without an action of a template, an escape or an anchor.
 fn plain_scalar(value: &str) -> Option<&str> {
     if value.contains(['{', '\\']) || value.starts_with(['|', '>', '&', '*', '!', '[', '#']) {
         return None;

@@ -81,8 +81,8 @@ impl From<Raw> for Record {
         let mut hooks = Vec::with_capacity(raw.hooks.0.len());
         let mut told = None;
         for hook in raw.hooks.0.into_iter().flatten() {
-            // Helm writes no such hook: whoever has rendered the chart says what Helm has dropped, one without a path
-            // that this is all.
+            // Helm writes no such hook: a program that has rendered the chart does, for each one that Helm has dropped.
+            // One without a path says that these are all.
             if hook.events.0.is_empty() && hook.kind.is_empty() {
                 let told = told.get_or_insert_with(Vec::new);
                 if !hook.path.is_empty() {
@@ -173,7 +173,7 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// What a JSON string says. Half a surrogate pair is a replacement character, as in Go.
+/// The text of a JSON string. Half a surrogate pair is a replacement character, as in Go.
 fn unescaped(json: &str) -> Option<String> {
     let mut rest = json.strip_prefix('"')?.strip_suffix('"')?;
     let mut text = String::with_capacity(rest.len());

@@ -1,4 +1,4 @@
-//! What a record says of one revision.
+//! A record once it is parsed: one revision of a release.
 
 use std::collections::BTreeSet;
 
@@ -21,12 +21,12 @@ pub struct Record {
     /// The chart's own templates that make a hook and ask whether this is an install or an upgrade, written as in
     /// [`RecordHook::path`].
     pub conditional_templates: BTreeSet<String>,
-    /// What Helm drops, the templates written as above: of the chart's own where it stands there as it is, of all where
-    /// Helm has said of a rendered chart that it has such a one. So many at most.
+    /// The hooks that Helm drops, up to a limit, their templates written as above. Where Helm has told of them when it
+    /// rendered the chart, any template can be named; else only the chart's own that write such a hook out.
     pub dropped_hooks: Vec<DroppedHook>,
 }
 
-/// What a template writes as `helm.sh/hook`, with an event that Helm does not know.
+/// A template's `helm.sh/hook` with an event that Helm does not know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DroppedHook {
     pub template: String,
@@ -99,7 +99,7 @@ impl ApplyMethod {
 pub struct RecordHook {
     pub kind: String,
     pub name: String,
-    /// Of the template, from the chart's name on.
+    /// The template's path, from the chart's name on.
     pub path: String,
     pub manifest: String,
     pub events: Vec<String>,

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::error::YamlError;
 use super::reader::{Builder, Extent, FIELDS, Limits, field_of, read};
 
-/// What tells an object apart, as Go reads it into strings. What is absent is empty.
+/// The fields that tell an object apart, as Go reads them into strings. Absent ones are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Head {
     pub api_version: String,
@@ -18,7 +18,7 @@ pub struct Head {
 
 /// Reads a document until apiVersion, kind and metadata are complete: what follows may be megabytes.
 ///
-/// What is wrong, or said again, after that is not seen.
+/// An error after that, or a field that is written again there, is not seen.
 pub fn head(text: &str, limits: &Limits) -> Result<Head, YamlError> {
     let document = read(text, limits, Extent::Until(is_complete))?;
     Ok(document.map_or_else(Head::default, |(_, value)| Head::of(&value)))

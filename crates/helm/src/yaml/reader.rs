@@ -21,19 +21,19 @@ const TOO_DEEP: &str = "recursion limit exceeded";
 /// Where in an object that stands.
 pub(super) const FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Which of them Go takes a key for.
+/// The field that Go takes a key for.
 pub(super) fn field_of(key: &str) -> Option<&'static str> {
     FIELDS.into_iter().find(|field| field.eq_ignore_ascii_case(key))
 }
 
-/// What one document may cost.
+/// Limits of one document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// How many collections may be nested. More than the default of 127 is not possible.
     pub depth: usize,
-    /// What anchors and aliases may copy, in bytes as `measure` counts them.
+    /// The bytes that anchors and aliases may copy, as `measure` counts them.
     pub copied: usize,
-    /// What may be read again after lines were indented, in bytes.
+    /// The bytes that may be read again after lines were indented.
     pub reread: usize,
 }
 
@@ -305,7 +305,7 @@ fn merge(entries: &mut Map<String, Value>, value: Value) -> Result<(), Defect> {
         Value::Array(sources) => sources,
         source => vec![source],
     };
-    // Of several sources the first wins.
+    // The first of several sources wins.
     for source in sources.into_iter().rev() {
         let Value::Object(source) = source else {
             return Err("a merge key without a mapping or a list of mappings");
@@ -315,7 +315,7 @@ fn merge(entries: &mut Map<String, Value>, value: Value) -> Result<(), Defect> {
     Ok(())
 }
 
-/// What a value and a key take on a 64-bit machine: the command line and the wasm must refuse the same documents.
+/// The sizes of a value and a key on a 64-bit machine: the command line and the wasm must refuse the same documents.
 const NODE: usize = 32;
 const KEY: usize = 24;
 

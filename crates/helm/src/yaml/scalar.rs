@@ -1,4 +1,4 @@
-//! What a YAML scalar means to go-yaml v2, on which `sigs.k8s.io/yaml` stands: YAML 1.1 without base 60.
+//! The meaning of a YAML scalar to go-yaml v2, on which `sigs.k8s.io/yaml` stands: YAML 1.1 without base 60.
 
 use std::borrow::Cow;
 
