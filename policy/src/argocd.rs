@@ -27,7 +27,7 @@ pub fn is_delete_type(hook_type: &str) -> bool {
     matches!(hook_type, "PreDelete" | "PostDelete")
 }
 
-/// What Argo CD makes of Helm's events: `None` for one that it never runs.
+/// Argo CD's hook type for an event of Helm: `None` for one that it never runs.
 fn hook_type(event: helm::Event) -> Option<&'static str> {
     use helm::Event::{
         PostDelete, PostInstall, PostRollback, PostUpgrade, PreDelete, PreInstall, PreRollback, PreUpgrade, Test,
@@ -41,13 +41,13 @@ fn hook_type(event: helm::Event) -> Option<&'static str> {
     }
 }
 
-/// What Argo CD makes of a Helm hook.
+/// Argo CD's hook types for a Helm hook.
 pub fn hook_types_of(events: helm::Events) -> Vec<&'static str> {
     let runs_at = |known: &&str| events.iter().any(|event| hook_type(event) == Some(*known));
     HOOK_TYPES.into_iter().filter(runs_at).collect()
 }
 
-/// What Argo CD calls Helm's delete policies.
+/// Argo CD's name for a delete policy of Helm.
 pub fn delete_policy(policy: helm::DeletePolicy) -> &'static str {
     match policy {
         helm::DeletePolicy::BeforeHookCreation => "BeforeHookCreation",

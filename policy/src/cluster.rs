@@ -17,7 +17,7 @@ pub struct Query<'a> {
     pub metadata_only: bool,
 }
 
-/// What a lookup found.
+/// The result of a lookup.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Lookup {
     Found(Value),

@@ -1,4 +1,4 @@
-//! What a rule found, complete or not at all.
+//! The findings of rules, complete or not at all.
 
 use std::fmt;
 
@@ -46,7 +46,7 @@ pub(crate) enum Edit {
     Remove { key: &'static str },
 }
 
-/// What a rule reports, before the settings say what it leads to.
+/// A rule's report, before the settings say what it leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) path: FieldPath,
@@ -57,7 +57,7 @@ pub(crate) struct Problem {
     pub(crate) warn_at_most: bool,
 }
 
-/// What the object of a finding needs, or only names, and where it names it.
+/// An object that a finding's object needs, or only names, and where it names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Needed {
     pub object: Name,
@@ -70,7 +70,7 @@ impl Problem {
         Self { path, message, help, edits: Vec::new(), needs: None, warn_at_most: false }
     }
 
-    /// What mends it.
+    /// Adds an edit that mends it.
     pub(crate) fn fixed_by(mut self, edit: Edit) -> Self {
         self.edits.push(edit);
         self
@@ -83,7 +83,7 @@ impl Problem {
     }
 }
 
-/// What a rule reports of one object of a release.
+/// A rule's report on one object of a release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReleaseProblem {
     pub(crate) object: Name,

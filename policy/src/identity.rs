@@ -1,4 +1,4 @@
-//! What an object is for the tools that deploy it: a release resource or a hook.
+//! The identity of an object for the tools that deploy it: a release resource or a hook.
 
 use crate::argocd;
 use crate::object::Object;

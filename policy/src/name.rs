@@ -1,4 +1,4 @@
-//! What an object is called, across requests, records and the cluster. The version is no part of it.
+//! The name of an object, across requests, records and the cluster. The version is no part of it.
 
 use std::fmt;
 

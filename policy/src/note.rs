@@ -1,4 +1,4 @@
-//! What could not be judged: words for people, and a kind for programs.
+//! Notes on what could not be judged: words for people, and a kind for programs.
 
 use serde::{Deserialize, Serialize};
 

@@ -130,9 +130,9 @@ impl Object {
         }
     }
 
-    /// Which of the label and annotation fields had to be taken as absent, because of their type.
+    /// The label and annotation fields that count as absent because of their type, in words.
     ///
-    /// Keys that are not ours are not repeated: they are somebody's data.
+    /// Keys that are not ours are not repeated: they are foreign data.
     pub fn malformed(&self) -> Option<String> {
         let mut fields = Vec::new();
         for field in ["annotations", "labels"] {

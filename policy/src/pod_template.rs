@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::shown::Shown;
 
-/// What a Job keeps for life, beside its pod template.
+/// The fields that a Job keeps for life, beside its pod template.
 const IMMUTABLE: [&str; 7] = [
     "completionMode",
     "completions",
@@ -21,12 +21,12 @@ const IMMUTABLE: [&str; 7] = [
 /// In the place of a parent's name: the fields of a Job's own `spec`.
 const JOB: &str = "job";
 
-/// What a new template is compared with.
+/// The old template that a new one is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Old {
     /// A template as it was applied: a field that is gone is a change too.
     Applied,
-    /// A template in the cluster: what the new one does not set is somebody else's.
+    /// A template in the cluster: fields that the new one does not set belong to others.
     Live,
 }
 
@@ -36,7 +36,7 @@ impl Old {
         self.differ("", "", Some(new), Some(old))
     }
 
-    /// Which field of a Job's `spec`, other than its template, differs and cannot be changed.
+    /// The first field of a Job's `spec`, other than its template, that differs and cannot be changed.
     pub(crate) fn immutable_difference(self, new: &Value, old: &Value) -> Option<&'static str> {
         let (new, old) = (new.as_object()?, old.as_object()?);
         IMMUTABLE.into_iter().find(|field| {
@@ -104,7 +104,7 @@ fn effective<'a>(parent: &str, field: &str, object: &'a Map<String, Value>) -> O
     set.filter(|value| !is_zero(parent, field, value)).map(Cow::Borrowed).or_else(default)
 }
 
-/// What the API server fills in; `{}` for structs and maps, which are there even where nothing is set.
+/// The default that the API server fills in; `{}` for structs and maps, which are there even where nothing is set.
 fn default(parent: &str, field: &str) -> Option<Value> {
     Some(match (parent, field) {
         (JOB, "completionMode") => "NonIndexed".into(),
@@ -113,7 +113,7 @@ fn default(parent: &str, field: &str) -> Option<Value> {
         ("spec", "restartPolicy") => "Always".into(),
         ("spec", "schedulerName") => "default-scheduler".into(),
         ("spec", "terminationGracePeriodSeconds") => 30.into(),
-        // Of a claim.
+        // The `spec` is a claim's.
         ("spec", "volumeMode") => "Filesystem".into(),
         ("containers" | "initContainers", "terminationMessagePath") => "/dev/termination-log".into(),
         ("containers" | "initContainers", "terminationMessagePolicy") => "File".into(),

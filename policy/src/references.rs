@@ -1,4 +1,4 @@
-//! What a Pod or the pods of a Job need, from its JSON as it came. What has the wrong type is passed over.
+//! The objects that a Pod or the pods of a Job need, from its JSON as it came. Values of the wrong type are skipped.
 
 mod hosts;
 
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-/// What Kubernetes makes for every namespace.
+/// The ServiceAccount that Kubernetes makes for every namespace.
 pub const DEFAULT_SERVICE_ACCOUNT: &str = "default";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,7 +41,7 @@ pub struct Reference<'a> {
     pub field: String,
 }
 
-/// What has to exist before the pods of that object can start, in the order of the fields.
+/// The objects that must exist before the pods of that object can start, in the order of the fields.
 pub fn references(object: &Value) -> Vec<Reference<'_>> {
     let mut found = Vec::new();
     let Some((at, pod)) = pod(object) else {
@@ -69,7 +69,7 @@ pub fn value_sources(object: &Value) -> Vec<Reference<'_>> {
     found.filter(|reference| matches!(reference.kind, RefKind::Secret | RefKind::ConfigMap)).collect()
 }
 
-/// What variables and volumes name, and whether a pod starts without it.
+/// The objects that variables and volumes name, each with whether a pod starts without it.
 fn sources<'a>(at: &str, pod: &'a Value) -> Vec<(Reference<'a>, bool)> {
     let mut found = Vec::new();
     for (path, container) in containers(at, pod) {
@@ -117,7 +117,7 @@ impl<'a> Services<'a> {
     }
 }
 
-/// Which of these Services the containers name as a host.
+/// The Services among these that the containers name as a host.
 pub fn named_services<'a>(object: &Value, namespace: &str, services: &Services<'a>) -> Vec<Reference<'a>> {
     let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
     for_each_host(object, &mut |path, host| {
@@ -132,7 +132,7 @@ pub fn named_services<'a>(object: &Value, namespace: &str, services: &Services<'
     found
 }
 
-/// What a Service would have to be called so that the containers name it.
+/// The names that the containers' hosts may give to Services, whether there are such Services or not.
 pub fn possible_services(object: &Value) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for_each_host(object, &mut |_, host| {

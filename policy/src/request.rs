@@ -22,7 +22,7 @@ pub enum RequestError {
     NoObject,
 }
 
-/// What is asked for.
+/// The change that is asked for, and the name and namespace that the request gives.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     pub name: Option<String>,
@@ -119,7 +119,7 @@ impl Request {
         Ok(Self { name, namespace, change })
     }
 
-    /// What the object does not say of itself, its request does.
+    /// The request fills in what the object does not say of itself.
     pub(crate) fn name_of(&self, object: &Object) -> Name {
         let namespace = object.namespace().or(self.namespace.as_deref());
         let name = object.name().or(self.name.as_deref()).map(str::to_owned);
@@ -173,7 +173,7 @@ fn map<'a>(map: &'a Map<String, Value>, field: &str) -> Result<Option<&'a Map<St
     }
 }
 
-/// What a request is about.
+/// The kind of object that a request is about.
 enum Asked {
     Object(Kind),
     Storage(Storage),

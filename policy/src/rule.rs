@@ -61,14 +61,14 @@ macro_rules! names {
 }
 each_rule!(names);
 
-/// What a rule judges.
+/// The family of a rule, by what it judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
-    /// What an object is, before and after a change.
+    /// The identity of an object, before and after a change.
     Identity,
     /// How the new object is written; such a rule knows a safe fix.
     Form,
-    /// What an operation of Helm does, by the record that Helm stores of it.
+    /// The effects of a Helm operation, by the record that Helm stores of it.
     Release,
     /// A chart: the command line alone has one. The policy takes the settings of such a rule, and does nothing with them.
     Chart,
@@ -119,7 +119,7 @@ pub enum Level {
     Fix,
 }
 
-/// What a finding leads to.
+/// The consequence of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
@@ -149,7 +149,7 @@ impl Level {
         }
     }
 
-    /// What a problem leads to at this level, if anything; a denial that would do harm is a warning.
+    /// The effect of a problem at this level, if any; level deny only warns where a denial would do harm.
     pub(crate) fn effect(self, may_deny: bool, mending: Mending) -> Option<Effect> {
         match (self, mending) {
             (Self::Off, _) => None,

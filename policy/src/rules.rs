@@ -45,7 +45,7 @@ pub(crate) fn check(id: RuleId) -> Check {
     rule(id).check
 }
 
-/// What triggers a rule, in one line.
+/// The trigger of a rule, in one line.
 pub fn summary(id: RuleId) -> &'static str {
     rule(id).summary
 }

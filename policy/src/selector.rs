@@ -1,4 +1,4 @@
-//! Which objects are migrations.
+//! The choice of objects that are migrations.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
@@ -6,7 +6,7 @@ use crate::identity::Identity;
 use crate::object::{Kind, MIGRATION_LABEL, Object};
 use crate::settings::Settings;
 
-/// What an object of a release is to the policy.
+/// The standing of a release's object with the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
     Migration,

@@ -1,11 +1,11 @@
-//! How a string that somebody else wrote is shown in a message.
+//! Foreign strings, as messages show them.
 
 use std::fmt::{self, Write};
 
 /// Longest part of a foreign string that a message repeats, in characters.
 const LONGEST: usize = 253;
 
-/// A foreign string without characters that nobody sees or that could forge a terminal's lines, cut where it is long.
+/// A foreign string without characters that are invisible or could forge a terminal's lines, cut where it is long.
 #[derive(Debug, Clone, Copy)]
 pub struct Shown<'a>(pub &'a str);
 

@@ -1,4 +1,4 @@
-//! What a rule looks at.
+//! The subject of a rule: a change of an object, or a release.
 
 pub(crate) mod change;
 pub(crate) mod release;

@@ -1,4 +1,4 @@
-//! What is decided: allowed as it is, allowed with a patch, or denied with a reason.
+//! The verdict on a request: allowed as it is, allowed with a patch, or denied or refused with a reason.
 
 use crate::finding::Finding;
 use crate::note::Note;
@@ -9,11 +9,11 @@ use crate::rule::{Effect, RuleId};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     pub decision: Decision,
-    /// What was found and does not deny: warnings, and what the patch mends.
+    /// Findings that do not deny: warnings, and those that the patch mends.
     pub findings: Vec<Finding>,
-    /// What could not be judged.
+    /// Notes on what could not be judged.
     pub notes: Vec<Note>,
-    /// With what a release was compared, in words.
+    /// The baseline that a release was compared with, in words.
     pub baseline: Option<String>,
 }
 

@@ -114,7 +114,7 @@ pub fn lookup_answer(answer: Result<Vec<u8>, String>) -> Lookup {
     }
 }
 
-/// What a host found; its errors are texts, told apart by their words.
+/// The answer of a host to a lookup; its errors are texts, told apart by their words.
 pub fn lookup(found: Result<Value, String>) -> Lookup {
     match found {
         Ok(object) => Lookup::Found(object),
@@ -170,7 +170,7 @@ fn response<T>(request: Request, verdict: Verdict, mutated: impl FnOnce(Request,
         Decision::Allow => (true, None, None),
         Decision::Normalize(patch) => match mutated(request, patch.as_ref()) {
             Some(object) => (true, None, Some(object)),
-            // What nobody looked at so far was no JSON.
+            // A part that was not looked at so far is no JSON.
             None => return bad_input(RequestError::NotJson.to_string()),
         },
         Decision::Deny(_) => (false, Some(DENIED), None),

@@ -61,7 +61,7 @@ pub fn questions(policy: Policy) -> String {
     form
 }
 
-/// What is asked about each selector. There is no form for a list in a list.
+/// The questions about each selector. There is no form for a list in a list.
 const MATCH_LABELS: &str = r#"  sequence_questions:
   - variable: "matchLabels"
     type: "map["

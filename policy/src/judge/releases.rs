@@ -141,7 +141,7 @@ impl Preflight<'_> {
         stored.storage.decode(stored.data().unwrap_or_default(), record::Limits { inflated_bytes })
     }
 
-    /// What the settings say, unless that would stop somebody's only way out.
+    /// The strictness as it is set; a rollback is only warned about where the settings say so for rollbacks.
     fn strictness(&self, set: Strictness) -> Strictness {
         if self.settings.releases.is_lenient(self.operation) { Strictness::Warn } else { set }
     }

@@ -1,4 +1,4 @@
-//! Which words of a container's texts are hosts.
+//! Hosts among the words of a container's texts.
 //!
 //! A name alone says too little: with `DB_NAME=orders` it is a database. So a bare word is a host only where its key or
 //! its flag says so, or where a port follows; a qualified name, a URL and `name:port` speak for themselves.
@@ -36,7 +36,7 @@ const HOST_WORDS: [&str; 24] = [
 /// As the last word of a key these say that its value is something of the host, and not the host.
 const OTHER_WORDS: [&str; 8] = ["user", "username", "password", "database", "schema", "path", "prefix", "type"];
 
-/// What psql, mysql and redis-cli call it.
+/// The host option of psql, mysql and redis-cli.
 const HOST_FLAG: &str = "-h";
 
 /// Finds the hosts of texts that belong together, as the words of one command line do; each with the place of its text.
@@ -59,7 +59,7 @@ pub(super) fn hosts<'a>(
 /// The key of a variable, of `key=value` or of a flag speaks of a host.
 pub(super) fn says_host(key: &str) -> bool {
     let is = |word: &str, known: &[&str]| known.iter().any(|known| word.eq_ignore_ascii_case(known));
-    // Of a URL only the parameter before the value is its key.
+    // The key in a URL is only the parameter before the value.
     let name = key.rsplit(['/', '?', '&']).next().unwrap_or(key);
     let words = name.split(|character: char| !character.is_ascii_alphanumeric()).flat_map(camel_words);
     let (mut says_host, mut last) = (key == HOST_FLAG, "");
@@ -85,7 +85,7 @@ fn camel_words(text: &str) -> impl Iterator<Item = &str> {
 struct Word<'a> {
     place: usize,
     text: &'a str,
-    /// What stands between it and the word before.
+    /// The separator between it and the word before.
     gap: Gap,
 }
 
@@ -158,7 +158,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What follows the scheme of a URL; `//db:1521/x` is how Oracle's drivers write one.
+/// The text after the scheme of a URL; `//db:1521/x` is how Oracle's drivers write one.
 fn url_address(word: &str) -> Option<&str> {
     let (before, address) = word.split_once("//")?;
     (before.is_empty() || before.ends_with([':', '@'])).then_some(address)
@@ -184,8 +184,8 @@ fn is_port(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok_and(|port| port > 0)
 }
 
-/// What a Service must be called, and where it must be, to answer to a host: `name.namespace.svc` and its short forms,
-/// or the same behind the name of a pod such as `db-0`. Where it says no namespace it means its own.
+/// The names and namespaces of the Services that a host can mean: `name.namespace.svc` and its short forms, or the same
+/// behind the name of a pod such as `db-0`. A host without a namespace means the one that it is used in.
 pub(super) fn services(host: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
     let mut labels = host.splitn(5, '.');
     let [first, second, third, fourth] = std::array::from_fn(|_| labels.next());

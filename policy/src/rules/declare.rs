@@ -6,21 +6,21 @@ use crate::subject::release::Release;
 
 /// A rule: its page and its check. What it is called and how strict it is, the registry says (`rule.rs`).
 pub(crate) struct Rule {
-    /// What triggers it, for tables; empty inside the wasm.
+    /// The trigger in one line, for tables; empty inside the wasm.
     pub(crate) summary: &'static str,
     /// The page, in Markdown; empty inside the wasm, which never shows it.
     pub(crate) docs: &'static str,
     pub(crate) check: Check,
 }
 
-/// What a rule looks at.
+/// The check of a rule, by its subject.
 #[derive(Clone, Copy)]
 pub(crate) enum Check {
     Object(fn(&Context<'_>) -> Option<Problem>),
     Release(fn(&Release<'_>) -> Vec<ReleaseProblem>, Reach),
 }
 
-/// Which objects of a release a rule is about; of those with the label `stable-hooks/migration: "false"` none is.
+/// The objects of a release that a rule is about; never one with the label `stable-hooks/migration: "false"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// `releases.scope` says so, and a flip that was accepted is only warned about.

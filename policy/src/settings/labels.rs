@@ -68,7 +68,7 @@ pub(super) fn is_key(key: &str) -> bool {
     !name.is_empty() && is_value(name) && prefix.is_none_or(is_dns_subdomain)
 }
 
-/// What a label may hold.
+/// The text may be the value of a label.
 fn is_value(value: &str) -> bool {
     let is_edge = |character: char| character.is_ascii_alphanumeric();
     value.len() <= 63

@@ -12,7 +12,7 @@ use crate::shown::Shown;
 pub struct SettingsError {
     /// Where: dotted, with `[index]` for list items.
     pub path: String,
-    /// What is wrong and what was expected.
+    /// The mistake and what was expected.
     pub problem: String,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Node<'a> {
     pub(super) value: &'a Value,
 }
 
-/// The fields of an object; those that nobody asks for are unknown.
+/// The fields of an object; those that are not asked for are unknown.
 pub(super) struct Section<'a> {
     node: &'a Node<'a>,
     map: Option<&'a Map<String, Value>>,

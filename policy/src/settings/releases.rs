@@ -64,7 +64,7 @@ impl Releases {
         self.accept.iter().map(entry).collect()
     }
 
-    /// A denial would stop somebody's only way out, or was switched off.
+    /// The operation is a rollback, and the settings only warn of those: it may be the only way out.
     pub(crate) fn is_lenient(&self, operation: Operation) -> bool {
         operation == Operation::Rollback && self.rollback == Strictness::Warn
     }

@@ -1,4 +1,4 @@
-//! What each setting means, for tables and forms.
+//! The meaning of each setting, for tables and forms.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use super::words::{BaselineSource, Scope, Strictness, WeightMode};
 pub struct Setting {
     /// Dotted, as in error messages; `<rule>` stands for a rule's name.
     pub path: &'static str,
-    /// What settings say of it; `None` for those of rules, each of which has its own.
+    /// Its value in settings; `None` for those of rules, each of which has its own.
     value: Option<fn(&Settings) -> Value>,
     pub help: &'static str,
     pub form: Form,
@@ -36,7 +36,7 @@ pub enum Form {
     Choice(&'static [&'static str]),
 }
 
-/// Which policy does anything with a setting; both take it.
+/// The policies that do anything with a setting; both take it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Obeyed {
     ByBoth,

@@ -25,7 +25,7 @@ macro_rules! words {
 }
 
 words! {
-    /// What happens to a weight that Helm can read.
+    /// The treatment of a weight that Helm can read.
     WeightMode {
         /// It orders siblings, so it stays.
         Keep = "keep",
@@ -46,7 +46,7 @@ words! {
 }
 
 words! {
-    /// What may be denied.
+    /// The strictest answer that is given: a warning or a denial.
     Strictness {
         Warn = "warn",
         Deny = "deny",
@@ -54,7 +54,7 @@ words! {
 }
 
 words! {
-    /// What a record is compared with.
+    /// The baseline that a record is compared with.
     BaselineSource {
         /// The live objects that the record names.
         Live = "live",

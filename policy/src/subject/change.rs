@@ -11,7 +11,7 @@ use crate::rule::{Level, RuleId};
 use crate::selector::selects;
 use crate::settings::Settings;
 
-/// What a rule may look at: the object before and after, what each state is, and the settings.
+/// The change that a rule looks at: the object before and after, what each state is, and the settings.
 pub(crate) struct Context<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) object: &'a Object,
@@ -75,7 +75,7 @@ impl<'a> Context<'a> {
         self.old.is_some_and(|old| !marked(old)) && marked(self.object)
     }
 
-    /// What is going to be fixed, so that other rules can look at the result.
+    /// A finding of this rule is going to be fixed, so other rules can look at the result.
     pub(crate) fn is_fixed(&self, rule: RuleId) -> bool {
         self.settings.mutate && self.settings.level(rule) == Level::Fix
     }

@@ -40,7 +40,7 @@ pub(crate) struct Release<'a> {
     pub(crate) revision: u64,
     pub(crate) apply_method: ApplyMethod,
     pub(crate) record: Contents<'a>,
-    /// What the release's last good revision holds, where its record could be read.
+    /// The contents of the release's last good revision, where its record could be read.
     pub(crate) baseline: Option<Contents<'a>>,
     /// That revision failed, and may not have made all of its objects.
     pub(crate) has_baseline_failed: bool,
@@ -100,13 +100,13 @@ impl<'a> Release<'a> {
         (release, notes)
     }
 
-    /// A denial would stop somebody's only way out, or was switched off.
+    /// This is a rollback, and the settings only warn of those: it may be the only way out.
     pub(crate) fn is_lenient(&self) -> bool {
         self.settings.releases.is_lenient(self.operation)
     }
 
-    /// What lets a flip through once: a rollback has no such flag, and where records are stored apart from their objects,
-    /// as under Flux, nobody runs the command.
+    /// The way to let a flip through once: a rollback has no such flag, and where records are stored apart from their
+    /// objects, as under Flux, the command is not run by hand.
     pub(crate) fn acceptance(&self) -> String {
         let (name, namespace, revision) = (Shown(self.name), Shown(self.namespace), self.revision);
         match self.operation {
@@ -167,7 +167,7 @@ impl<'a> Release<'a> {
         self.live.get(key).unwrap_or(&Live::Unknown)
     }
 
-    /// What lives under this key, if that is known to be a hook or a resource.
+    /// The identity of the live object under this key, if one was found.
     pub(crate) fn live_identity(&self, key: &Name) -> Option<Identity<'_>> {
         match self.live(key) {
             Live::Found(object) => Some(classify(object)),
@@ -194,7 +194,7 @@ impl<'a> Release<'a> {
         match self.live(key) {
             Live::Found(_) => Some(true),
             Live::Absent => Some(false),
-            // What failed may have stopped before it made the object.
+            // A revision that failed may have stopped before it made the object.
             Live::Unknown if in_baseline => (!self.has_baseline_failed).then_some(true),
             // On an install nothing of the release is there; on an upgrade only a record could tell.
             Live::Unknown if self.operation == Operation::Install || self.baseline.is_some() => Some(false),

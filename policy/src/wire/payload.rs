@@ -1,7 +1,7 @@
-//! Of a payload only what is judged is read into memory; what a patch leaves alone is copied as the text that came.
+//! The judged parts of a payload are read into memory; the parts that a patch leaves alone are copied as they came.
 //!
-//! Of the rest only the syntax is checked: not how deep it is nested, how large its numbers are, or what half a surrogate
-//! pair is to mean. The API server and Kubewarden have parsed all of it before.
+//! The rest is checked for its syntax only: not how deep it is nested, how large its numbers are, or what half a
+//! surrogate pair is to mean. The API server and Kubewarden have parsed all of it before.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,10 +13,10 @@ use serde_json::{Map, Value};
 
 use Keep::{All, Fields};
 
-/// What of a tree is read.
+/// The parts of a tree that are read.
 enum Keep {
     All,
-    /// These fields of an object. Of a list no item, for nobody asks for one.
+    /// These fields of an object, and no item of a list: none is asked for.
     Fields(&'static [(&'static str, Keep)]),
 }
 
@@ -34,7 +34,7 @@ const REQUEST: Keep = Fields(&[
     ("oldObject", OBJECT),
 ]);
 
-/// Of a Job, a ServiceAccount, or what holds a release record.
+/// The fields of a Job, a ServiceAccount, or an object that holds a release record.
 const OBJECT: Keep = Fields(&[
     ("type", All),
     ("metadata", METADATA),
@@ -53,7 +53,7 @@ const METADATA: Keep = Fields(&[
     ("ownerReferences", All),
 ]);
 
-/// The payload without the fields that nobody looks at.
+/// The payload without the fields that are never looked at.
 pub(super) fn read(payload: &[u8]) -> Result<Value, serde_json::Error> {
     let mut from = serde_json::Deserializer::from_slice(payload);
     let tree = PAYLOAD.deserialize(&mut from)?;

@@ -121,7 +121,7 @@ fn is_ignored(key: &str, value: &str) -> bool {
     }
 }
 
-/// What Argo CD would have to say, to say what the Helm annotations say once they are fixed.
+/// The items that make Argo CD's annotation say what the Helm annotations say once they are fixed.
 fn in_argocds_words(context: &Context<'_>, hook: &HelmHook<'_>, key: &str) -> Vec<String> {
     let settings = context.settings;
     match key {

@@ -162,7 +162,7 @@ fn harm_of_a_lost_hook(kind: Kind, is_argocds: bool) -> &'static str {
     }
 }
 
-/// What it needs was made by the release so far, so before an install it may not be there: no pre-install.
+/// Pre-install is too early: the release so far made what the hook needs, and before an install it may not be there.
 fn leave_plain(hook: &Hook<'_>, is_argocds: bool) -> String {
     let key = annotation_of(hook);
     match hook {

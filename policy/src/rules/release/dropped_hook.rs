@@ -87,7 +87,7 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
     problems
 }
 
-/// What its template makes that Helm drops, where the object is missing in this record.
+/// The hook that Helm drops from this template, where the object is missing in this record.
 fn dropped<'r>(release: &'r Release<'_>, key: &Name, template: Template<'_>) -> Option<&'r DroppedHook> {
     if release.record.holds(key) {
         return None;

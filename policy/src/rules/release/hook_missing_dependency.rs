@@ -94,7 +94,7 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
 
 fn missing_object(release: &Release<'_>, hook: &HookDocument<'_>, reference: &Reference<'_>) -> Option<ReleaseProblem> {
     let key = Name::core(reference.kind.as_str(), &hook.key.namespace, reference.name);
-    // Of hooks among themselves the order decides: hook-order.
+    // The order decides among hooks that run now: hook-order.
     if release.record.hook(&key).is_some_and(|needed| release.runs_now(needed)) {
         return None;
     }

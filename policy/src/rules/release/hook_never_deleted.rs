@@ -102,7 +102,7 @@ fn find(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<ReleaseProblem
     }
     let before = release.baseline.as_ref().and_then(|baseline| baseline.hook(&hook.key));
     let was_there = before.is_some_and(|before| !release.has_never_run(before) && !before.is_deleted_after_success());
-    // What somebody has removed by hand since is not in the way this time.
+    // An object that was removed by hand since is not in the way this time.
     let is_gone = *release.live(&hook.key) == Live::Absent;
     // When it runs again in one operation, the object of the first run is there.
     let is_there = is_live || ((release.runs_twice(hook) || (was_there && !is_gone)) && !succeeded);
@@ -117,7 +117,7 @@ fn find(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<ReleaseProblem
     Some(if is_certain { problem } else { problem.warn_at_most() })
 }
 
-/// What is known of the object of the last run.
+/// The evidence that the object of the last run stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stay {
     SeenToLive,
@@ -154,7 +154,7 @@ fn describe(release: &Release<'_>, hook: &HookDocument<'_>, policies: DeletePoli
     )
 }
 
-/// What is live stays in the way of this very operation.
+/// The live object stays in the way of this very operation.
 fn clean_up(hook: &HookDocument<'_>) -> String {
     let Name { kind, namespace, name, .. } = &hook.key;
     let kind = Shown(kind).to_string().to_lowercase();

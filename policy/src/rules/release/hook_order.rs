@@ -80,13 +80,13 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
             let key = Name::core(reference.kind.as_str(), &hook.key.namespace, reference.name);
             let Some(needed) = release.record.hook(&key).filter(|needed| release.runs_now(needed)) else { continue };
             let exists = release.exists_before(&key);
-            // Where nobody can tell whether it is there from the last run, nothing is denied.
             let (problem, is_certain) = if exists != Some(true) && runs_first(release, hook, needed) {
                 let problem = if release.runs_before_resources(needed) == release.runs_before_resources(hook) {
                     runs_later(hook, needed, &reference.field)
                 } else {
                     runs_at_the_later_event(release, hook, needed, &reference.field)
                 };
+                // It is only warned about where it may be there from the last run.
                 (problem, exists == Some(false))
             } else if is_deleted_between(release, hook, needed) {
                 (is_deleted(release, hook, needed, &reference.field), true)

@@ -90,7 +90,7 @@ fn change(release: &Release<'_>, job: &ResourceDocument<'_>) -> Option<ReleasePr
     let new = spec(job.object.as_ref()?)?;
     if let Some(baseline) = &release.baseline {
         let old_job = baseline.resource(&job.key)?.object.as_ref()?;
-        // What is gone itself is made anew.
+        // A Job that is gone is made anew.
         let is_gone = *release.live(&job.key) == Live::Absent;
         let field = Field::that_differs(Old::Applied, new, spec(old_job)?).filter(|_| !is_gone)?;
         let before = "the last good revision";
@@ -113,7 +113,7 @@ fn change(release: &Release<'_>, job: &ResourceDocument<'_>) -> Option<ReleasePr
     Some(deny(job, &field, "the live Job").warn_at_most())
 }
 
-/// What differs and cannot be changed.
+/// The field that differs and cannot be changed.
 enum Field {
     /// A path behind `spec.template`.
     Template(String),

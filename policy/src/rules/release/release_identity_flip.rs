@@ -86,7 +86,7 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
         }
     }
     for resource in &release.record.resources {
-        // What is both in this record is release-duplicate-identity's.
+        // An object that is both in this record is release-duplicate-identity's.
         if let Some(before) = hook_before(release, &resource.key)
             && release.record.hook(&resource.key).is_none()
         {
@@ -97,7 +97,7 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
     problems
 }
 
-/// Where the hook's key was a resource; `None` where it was not, or belongs to somebody else.
+/// The place where the hook's key was a resource; `None` where it was none, still is one, or has another owner.
 fn resource_before(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<String> {
     let key = &hook.key;
     let in_record = release.record.resource(key).is_some();
@@ -123,7 +123,7 @@ struct HookBefore {
     object: HookObject,
 }
 
-/// What Helm meets of a former hook.
+/// The object of a former hook, as Helm meets it.
 enum HookObject {
     /// Why it may be gone, in words: then nothing is in the way of a resource.
     MayBeGone(&'static str),
@@ -200,7 +200,7 @@ fn becomes_hook(release: &Release<'_>, hook: &HookDocument<'_>, before: &str) ->
     if is_harmless { problem.warn_at_most() } else { problem }
 }
 
-/// What Helm does to a resource that becomes this hook, and whether the object is there in the end, as a hook or not.
+/// The effect of Helm on a resource that becomes this hook, and whether that is harmless.
 fn harm_of_hook(release: &Release<'_>, hook: &HookDocument<'_>) -> (&'static str, bool) {
     let is_deleted_first = hook.is_deleted_before_creation();
     let is_absent = *release.live(&hook.key) == Live::Absent;
@@ -264,7 +264,7 @@ fn harm_of_hook(release: &Release<'_>, hook: &HookDocument<'_>) -> (&'static str
     }
 }
 
-/// What Helm does to a live object that is kept, and whether that is harmless.
+/// The effect of Helm on a live object that is kept, and whether that is harmless.
 const APPLIED_OVER: (&str, bool) =
     ("Helm would apply the hook over the live object, which stays, because of helm.sh/resource-policy: keep.", true);
 

@@ -1,4 +1,4 @@
-//! What one record holds: its hooks and its resources, read as far as the rules ask.
+//! The contents of one record: its hooks and its resources, read as far as the rules ask.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -66,7 +66,7 @@ impl HookDocument<'_> {
         self.events.iter().any(|event| !event.is_test_or_delete())
     }
 
-    /// What Helm acts on: with no policy written, before-hook-creation.
+    /// Helm acts on before-hook-creation also where no policy is written.
     pub(crate) fn is_deleted_before_creation(&self) -> bool {
         self.policies.as_ref().is_none_or(|policies| policies.contains(DeletePolicy::BeforeHookCreation))
     }
@@ -173,7 +173,7 @@ impl<'a> Contents<'a> {
         self.hooks.get(*self.hook_places.get(key)?)
     }
 
-    /// Of two hooks of one event Helm runs the first one first.
+    /// Helm runs the first hook before the second, where both run at one event.
     pub(crate) fn runs_before(&self, first: &Name, second: &Name) -> bool {
         self.hook_places.get(first) < self.hook_places.get(second)
     }
@@ -182,7 +182,7 @@ impl<'a> Contents<'a> {
         self.resources.get(*self.resource_places.get(key)?)
     }
 
-    /// What could not be read.
+    /// Notes on documents that could not be read, or that were too many.
     pub(super) fn notes(&self) -> impl Iterator<Item = Note> {
         let unreadable = (self.unreadable > 0)
             .then(|| format!("{} documents of the release could not be read and were not judged", self.unreadable));

@@ -1,4 +1,4 @@
-//! What lives in the cluster under the names of a record: looked up one by one, so many at most.
+//! Live objects under the names of a record: looked up one by one, up to a limit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::note::{Note, NoteKind};
 use crate::object::{Kind, Object};
 use crate::references::references;
 
-/// What a lookup told.
+/// The state of an object in the cluster, as far as it is known.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Live {
     Found(Object),
@@ -22,7 +22,7 @@ pub(super) struct Lookups<'c> {
     cluster: &'c dyn Cluster,
     left: u64,
     live: BTreeMap<Name, Live>,
-    /// Kinds that nobody tells us about, and why: asked once, since each question costs time.
+    /// Kinds that cannot be looked up, and why: asked once, since each question costs time.
     unavailable: BTreeMap<&'static str, Unavailable>,
     skipped: BTreeSet<Name>,
 }
@@ -78,7 +78,7 @@ impl<'c> Lookups<'c> {
         }
     }
 
-    /// What was found, and what could not be looked up.
+    /// The results, and notes on what could not be looked up.
     pub(super) fn finish(self) -> (BTreeMap<Name, Live>, Vec<Note>) {
         let mut notes = Vec::new();
         for (kind, reason) in &self.unavailable {
