@@ -1,9 +1,8 @@
 //! Forecasts of the next upgrade of each release, the worst first.
-
-use helm::storage::Storage;
 use std::collections::BTreeSet;
 use std::fmt;
 
+use helm::storage::Storage;
 use serde::Serialize;
 use stable_hooks_policy::RuleId;
 

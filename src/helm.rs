@@ -6,13 +6,12 @@ pub mod ignore;
 pub mod line;
 pub mod said;
 pub mod values;
-
-use helm::record::ApplyMethod;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Output, Stdio};
 
+use helm::record::ApplyMethod;
 use thiserror::Error;
 
 use values::Values;

@@ -8,6 +8,7 @@ use json_patch::Patch;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use stable_hooks_policy::RuleId;
+use stable_hooks_policy::finding::Needed;
 use stable_hooks_policy::name::Name;
 use stable_hooks_policy::note::{Note, NoteKind};
 use stable_hooks_policy::wire::{FINDINGS_ANNOTATION, NOTES_ANNOTATION};
@@ -71,13 +72,6 @@ pub(crate) struct Finding {
     /// In the chart, where that is known.
     #[serde(default)]
     pub(crate) template: Option<Place>,
-}
-
-/// An object that a finding's object needs, or only names, and the field that does.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-pub(crate) struct Needed {
-    pub(crate) object: Name,
-    pub(crate) field: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -227,12 +221,14 @@ fn findings(object: &Name, answer: &Answer) -> Vec<Finding> {
     let notes: Option<Vec<Note>> = annotation(NOTES_ANNOTATION).and_then(|json| serde_json::from_str(json).ok());
     let is_ours = reported.is_some() || notes.is_some();
     let mut findings = reported.unwrap_or_default();
+    // A denial is never without its reason.
+    if findings.is_empty() && !response.accepted {
+        findings.extend(response.message.iter().map(|message| of_text(object, Level::Deny, message)));
+    }
     for Note { kind, message } in notes.unwrap_or_default() {
         findings.push(Finding { note: Some(kind), ..of_text(object, Level::Warn, &message) });
     }
     if !is_ours {
-        let denial = response.message.iter().filter(|_| !response.accepted);
-        findings.extend(denial.map(|message| of_text(object, Level::Deny, message)));
         findings.extend(response.warnings.iter().flatten().map(|message| of_text(object, Level::Warn, message)));
     }
     findings

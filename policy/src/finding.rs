@@ -3,7 +3,7 @@
 use std::fmt;
 
 use json_patch::jsonptr::{Pointer, PointerBuf};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::name::Name;
 use crate::rule::{Effect, RuleId};
@@ -58,7 +58,7 @@ pub(crate) struct Problem {
 }
 
 /// An object that a finding's object needs, or only names, and where it names it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Needed {
     pub object: Name,
     /// As a path from the object's top: `spec.template.spec.serviceAccountName`.

@@ -1,8 +1,6 @@
 //! `forecast`: what the next upgrade of each release that is installed would meet.
 
 mod next;
-
-use helm::storage::Storage;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::num::NonZero;
@@ -11,6 +9,7 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
 use clap::Args;
+use helm::storage::Storage;
 
 use super::arguments::{FailOn, Judge, JudgeArguments};
 use super::outcome::{Failure, Outcome, complain, namespace_in_use, remark, written};

@@ -1,10 +1,10 @@
 //! `release`: what the release rules say to records that Helm stored.
-
 use std::cell::LazyCell;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::Value;
+use stable_hooks_policy::name::Name;
 use stable_hooks_policy::shown::Shown;
 
 use super::arguments::{Judge, JudgeArguments};
@@ -14,7 +14,6 @@ use crate::input::{Content, Document, documents};
 use crate::judged::{Judged, Place};
 use crate::kubectl;
 use crate::records::{StoredRecord, record_object};
-use stable_hooks_policy::name::Name;
 
 /// Judges Helm release records, each revision against the one before
 ///

@@ -126,8 +126,10 @@ fn timelines(records: &Records, judged: &[Option<Judged>], limits: Limits) -> Ve
     let baselines: Vec<_> = all.iter().map(|(record, _)| records.baseline(record)).collect();
     let mut timelines = Vec::new();
     for ((record, judged), baseline) in all.iter().zip(&baselines) {
-        let is_shown_beside = baselines.iter().flatten().any(|baseline| std::ptr::eq(*baseline, *record));
-        let Some(judged) = judged.as_ref().filter(|_| baseline.is_some() || !is_shown_beside) else { continue };
+        let is_baseline = || baselines.iter().flatten().any(|baseline| std::ptr::eq(*baseline, *record));
+        // A revision without a baseline of its own is shown beside the one that it is the baseline of.
+        let is_shown_beside = baseline.is_none() && is_baseline();
+        let Some(judged) = judged.as_ref().filter(|_| !is_shown_beside) else { continue };
         // The findings about a revision that has a baseline stand beside that baseline.
         let before = baseline.map(|first| match records.baseline(first) {
             Some(_) => (first, None),

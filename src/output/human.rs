@@ -1,16 +1,14 @@
 //! For people at a terminal: 80 columns, what it means first, the remedy last.
-
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use json_patch::PatchOperation;
-use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
-
+use stable_hooks_policy::name::Name;
 use stable_hooks_policy::shown::Visible;
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 use super::writer::Writer;
 use crate::judged::{Finding, Judged, Level, Place, Summary, Verdict};
-use stable_hooks_policy::name::Name;
 
 const WIDTH: usize = 80;
 

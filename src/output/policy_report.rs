@@ -1,14 +1,13 @@
 //! A PolicyReport (wgpolicyk8s.io/v1alpha2), or a Report of its successor (openreports.io/v1alpha1): the same fields.
-
 use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::json;
+use stable_hooks_policy::name::Name;
 
 use super::results::Pretty;
 use super::writer::Writer;
 use crate::judged::{Finding, Judged, Level, Summary};
-use stable_hooks_policy::name::Name;
 
 const NAME: &str = env!("CARGO_PKG_NAME");
 

@@ -1,14 +1,13 @@
 //! Where in its chart an object of a release is written.
-
 use std::collections::BTreeMap;
 
 use helm::manifest::{self, documents};
 use helm::record::{Limits, Record};
 use helm::yaml::{self, Head};
+use stable_hooks_policy::name::Name;
 use stable_hooks_policy::shown::Shown;
 
 use super::stored::StoredRecord;
-use stable_hooks_policy::name::Name;
 
 impl StoredRecord {
     /// The template of each object, from the chart's name on.

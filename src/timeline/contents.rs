@@ -1,5 +1,4 @@
 //! The contents of a record, as far as a timeline shows them.
-
 use std::collections::BTreeSet;
 
 use helm::manifest::{self, Wanted};
@@ -9,11 +8,11 @@ use helm::record::{Record, RecordHook};
 use helm::yaml::{self, Head};
 use helm::{DeletePolicies, DeletePolicy, Event};
 use serde_json::Value;
+use stable_hooks_policy::name::Name;
 use stable_hooks_policy::references::{Reference, Services, named_services, references};
 use stable_hooks_policy::shown::Shown;
 
 use crate::records::object_ref;
-use stable_hooks_policy::name::Name;
 
 /// One revision, read once: it is a side of its own, and what the next is compared with.
 pub(crate) struct Contents {

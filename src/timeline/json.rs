@@ -1,13 +1,12 @@
 //! JSON, version 1: keys always present, order stable.
-
 use std::io::{self, Write};
 
 use serde::Serialize;
+use stable_hooks_policy::name::Name;
 
 use super::layout::Layout;
 use super::model::{Entry, Lane, LaneOf, Need, Phase, Side, Stage, Timeline};
 use crate::judged::{Finding, Summary};
-use stable_hooks_policy::name::Name;
 
 #[derive(Serialize)]
 struct Document<'a> {

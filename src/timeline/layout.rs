@@ -2,14 +2,14 @@
 
 mod align;
 pub(super) mod tracks;
-
-use stable_hooks_policy::RuleId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use stable_hooks_policy::RuleId;
+use stable_hooks_policy::name::Name;
+
 use super::model::{Entry, LaneOf, Need, Side, Stage, Timeline};
 use align::align;
-use stable_hooks_policy::name::Name;
 
 pub(crate) struct Layout<'a> {
     pub(crate) rows: Vec<Row<'a>>,

@@ -1,15 +1,14 @@
 //! A timeline and its parts.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use helm::operation::Operation;
 use serde::Serialize;
 use stable_hooks_policy::RuleId;
+use stable_hooks_policy::name::Name;
 use stable_hooks_policy::shown::Shown;
 
 use crate::judged::{Finding, Level};
-use stable_hooks_policy::name::Name;
 
 /// A revision, beside the one before it.
 pub(crate) struct Timeline {

@@ -1,13 +1,12 @@
 //! Helm's steps in one operation, in its order.
-
 use std::collections::BTreeSet;
 
 use helm::operation::Operation;
 use helm::{DeletePolicy, Event};
+use stable_hooks_policy::name::Name;
 
 use super::contents::{Contents, Hook, Resource};
 use super::model::{Deleted, Entry, Lane, LaneOf, Need, Phase, Side, Stage};
-use stable_hooks_policy::name::Name;
 
 impl Side {
     pub(crate) fn new(contents: &Contents, baseline: Option<&Contents>) -> Self {

@@ -1,13 +1,13 @@
 //! The model and its rows, from records alone.
-
 use helm::operation::Operation;
 use helm::record::{Record, RecordHook};
+use stable_hooks_policy::finding::Needed;
+use stable_hooks_policy::name::Name;
 
 use super::Contents;
 use super::layout::{Cell, Layout, Row, fold_text};
 use super::model::{Deleted, Entry, LaneOf, Need, Side, Timeline};
-use crate::judged::{Finding, Level, Needed};
-use stable_hooks_policy::name::Name;
+use crate::judged::{Finding, Level};
 
 fn document(kind: &str, name: &str, more: &str) -> String {
     format!("---\n# Source: shop/templates/all.yaml\nkind: {kind}\nmetadata: {{name: {name}{more}}}\n")

@@ -1,5 +1,7 @@
 //! Judges a release at the one moment when nothing of it has been touched: when Helm writes its record.
 
+use std::fmt;
+
 use crate::cluster::{Cluster, Lookup, Query, Unavailable};
 use crate::finding::{Finding, Problem, ReleaseProblem};
 use crate::note::{Note, NoteKind};
@@ -61,12 +63,10 @@ impl Preflight<'_> {
         let (mut notes, mut failures) = (Vec::new(), Vec::new());
         let baseline = match self.find_baseline(record, namespace) {
             Ok(baseline) => baseline,
-            Err(note) if note.kind == NoteKind::NoBaseline => {
-                notes.push(note);
-                None
-            }
             Err(note) => {
-                failures.push(note);
+                // A release that has no earlier record is no failed lookup.
+                let list = if note.kind == NoteKind::NoBaseline { &mut notes } else { &mut failures };
+                list.push(note);
                 None
             }
         };
@@ -95,10 +95,10 @@ impl Preflight<'_> {
             return Ok(None);
         }
         let storage = self.stored.storage;
-        let not_looked_up = |reason: Unavailable| {
-            let text = format!("no earlier record (a {}) could be compared with: {reason}", storage.kind());
-            Note::new(reason.note_kind(), text)
+        let not_compared = |kind, reason: &dyn fmt::Display| {
+            Note::new(kind, format!("no earlier record (a {}) could be compared with: {reason}", storage.kind()))
         };
+        let not_looked_up = |reason: Unavailable| not_compared(reason.note_kind(), &reason);
         let most = usize::try_from(self.settings.releases.limits.revisions).unwrap_or(usize::MAX);
         let newest_first = (1..record.version).rev().take(most).filter_map(|revision| {
             match self.look_up(record, namespace, revision, true) {
@@ -114,13 +114,9 @@ impl Preflight<'_> {
             Some((revision, Lookup::Found(found))) => {
                 let stored = StoredRelease::found(storage, found);
                 let status = stored.label("status").unwrap_or("no status").to_owned();
-                let record = self.decode(&stored).map_err(|_| {
-                    let kind = storage.kind();
-                    let text = format!(
-                        "no earlier record (a {kind}) could be compared with: the earlier record cannot be read"
-                    );
-                    Note::new(NoteKind::NotRead, text)
-                })?;
+                let record = self.decode(&stored);
+                let record =
+                    record.map_err(|_| not_compared(NoteKind::NotRead, &"the earlier record cannot be read"))?;
                 Ok(Some(Baseline { record, revision, status }))
             }
             Some((_, Lookup::Unavailable(reason))) => Err(not_looked_up(reason)),

@@ -1,5 +1,4 @@
 //! The two renders that are judged, made by `helm` or read from files.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
@@ -7,6 +6,10 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::Output;
 use std::thread;
+
+use helm::record::ApplyMethod;
+use helm::write::Document;
+use stable_hooks_policy::name::Name;
 
 use super::arguments::RenderArguments;
 use super::upgraded::Upgraded;
@@ -21,9 +24,6 @@ use crate::helm::{Helm, HelmError, Options};
 use crate::judged::Place;
 use crate::kubectl::{self, Capabilities};
 use crate::render::Render;
-use helm::record::ApplyMethod;
-use helm::write::Document;
-use stable_hooks_policy::name::Name;
 
 /// The renders to compare.
 pub(super) struct Renders {

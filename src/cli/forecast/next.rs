@@ -1,11 +1,11 @@
 //! The next upgrade of a release, rendered from what is stored of it.
-
-use helm::record::Limits;
-use helm::write::Revision;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use helm::record::Limits;
+use helm::write::Revision;
+use stable_hooks_policy::name::Name;
 use stable_hooks_policy::shown::Shown;
 
 use crate::cli::chart::renders::{by_template, origin};
@@ -23,7 +23,6 @@ use crate::records::chart::{ChartError, StoredRelease};
 use crate::records::installed::Installed;
 use crate::records::{StoredRecord, record_object};
 use crate::render::Render;
-use stable_hooks_policy::name::Name;
 
 /// Everything that the upgrades of one run share.
 pub(super) struct Next {

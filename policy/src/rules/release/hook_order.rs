@@ -125,8 +125,8 @@ fn is_deleted(
     hook.problem(
         FieldPath::annotation(helm::HOOK),
         format!(
-            "needs {} ({field}), a {} hook that Helm deletes when it has succeeded ({}: \"hook-succeeded\", {}). As a {} hook ({}) it \
-             would find nothing of that name, and wait until the timeout.",
+            "needs {} ({field}), a {} hook that Helm deletes when it has succeeded ({}: \"hook-succeeded\", {}). As a \
+             {} hook ({}) it would find nothing of that name, and wait until the timeout.",
             needed.key,
             release.operation.pre().as_str(),
             helm::HOOK_DELETE_POLICY,
@@ -155,7 +155,8 @@ fn runs_at_the_later_event(
     hook.problem(
         FieldPath::annotation(helm::HOOK),
         format!(
-            "needs {} ({field}), a hook that runs after it: at {post}, and this one at {pre}. It would wait until the timeout ({}).",
+            "needs {} ({field}), a hook that runs after it: at {post}, and this one at {pre}. It would wait until the \
+             timeout ({}).",
             later.key,
             hook.template.and(later.template)
         ),
@@ -175,8 +176,8 @@ fn runs_later(hook: &HookDocument<'_>, later: &HookDocument<'_>, field: &str) ->
     hook.problem(
         FieldPath::annotation(helm::HOOK_WEIGHT),
         format!(
-            "needs {} ({field}), a hook that runs after it: weight {} against {}, and at equal weights Helm goes by name. It would \
-             wait until the timeout ({}).",
+            "needs {} ({field}), a hook that runs after it: weight {} against {}, and at equal weights Helm goes by \
+             name. It would wait until the timeout ({}).",
             later.key,
             later.weight,
             hook.weight,

@@ -120,11 +120,11 @@ fn resource_before(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<Str
 /// Where the key was a hook.
 struct HookBefore {
     text: String,
-    object: HookObject,
+    remains: Remains,
 }
 
 /// The object of a former hook, as Helm meets it.
-enum HookObject {
+enum Remains {
     /// Why it may be gone, in words: then nothing is in the way of a resource.
     MayBeGone(&'static str),
     /// It lives as a resource of this release, and the revision before does not list it.
@@ -144,12 +144,12 @@ fn hook_before(release: &Release<'_>, key: &Name) -> Option<HookBefore> {
         let was_hook = baseline.hook(key).filter(|hook| hook.is_part_of_the_release());
         if let Some(hook) = was_hook.filter(|_| baseline.resource(key).is_none()) {
             let text = format!("a hook of the last good revision ({})", hook.events_text());
-            let object = match why_gone(release, hook) {
-                _ if is_own => HookObject::OwnResource,
-                Some(why) => HookObject::MayBeGone(why),
-                None => HookObject::IsLeft,
+            let remains = match why_gone(release, hook) {
+                _ if is_own => Remains::OwnResource,
+                Some(why) => Remains::MayBeGone(why),
+                None => Remains::IsLeft,
             };
-            return Some(HookBefore { text, object });
+            return Some(HookBefore { text, remains });
         }
         if baseline.resource(key).is_some() {
             return None;
@@ -157,7 +157,7 @@ fn hook_before(release: &Release<'_>, key: &Name) -> Option<HookBefore> {
     }
     match release.live_identity(key)? {
         Identity::Hook(hook) if !hook.is_test_or_delete_only() => {
-            Some(HookBefore { text: format!("live as {hook}"), object: HookObject::IsLeft })
+            Some(HookBefore { text: format!("live as {hook}"), remains: Remains::IsLeft })
         }
         _ => None,
     }
@@ -275,17 +275,17 @@ const IN_THE_WAY: (&str, bool) = (
 );
 
 fn becomes_resource(release: &Release<'_>, resource: &ResourceDocument<'_>, before: &HookBefore) -> ReleaseProblem {
-    let harm = match before.object {
-        HookObject::MayBeGone(why) => format!(
+    let harm = match before.remains {
+        Remains::MayBeGone(why) => format!(
             "{why}: then Helm creates it as a resource. If an object of the hook is left, Helm stops with \"invalid \
              ownership metadata\"."
         ),
-        HookObject::OwnResource => {
-            "The live Job is the release's own, but the revision before does not list it: Helm patches \
-                                    it as one that it does not know, and fails (\"field is immutable\")."
+        Remains::OwnResource => {
+            "The live Job is the release's own, but the revision before does not list it: Helm patches it as one that it \
+             does not know, and fails (\"field is immutable\")."
                 .to_owned()
         }
-        HookObject::IsLeft => {
+        Remains::IsLeft => {
             "Helm stops with \"invalid ownership metadata\", or takes over an object that it did not make: a Job can \
                  then not be updated any more."
                 .to_owned()
@@ -300,5 +300,5 @@ fn becomes_resource(release: &Release<'_>, resource: &ResourceDocument<'_>, befo
         release.acceptance()
     );
     let problem = resource.problem(FieldPath::annotation(helm::HOOK), message, remedy);
-    if matches!(before.object, HookObject::MayBeGone(_)) { problem.warn_at_most() } else { problem }
+    if matches!(before.remains, Remains::MayBeGone(_)) { problem.warn_at_most() } else { problem }
 }
