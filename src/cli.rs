@@ -15,7 +15,8 @@ mod timeline;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::builder::StyledStr;
+use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use outcome::{Failure, Outcome, complain};
 
@@ -41,7 +42,8 @@ enum Verb {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let result = match Cli::parse().verb {
+    let cli = Cli::from_arg_matches(&plain(Cli::command()).get_matches()).unwrap_or_else(|error| error.exit());
+    let result = match cli.verb {
         Verb::Review(arguments) => review::run(&arguments),
         Verb::Chart(arguments) => chart::run(&arguments),
         Verb::Release(arguments) => release::run(&arguments),
@@ -49,7 +51,7 @@ pub fn main() -> ExitCode {
         Verb::Forecast(arguments) => forecast::run(&arguments),
         Verb::Fix(arguments) => fix::run(&arguments),
         Verb::Explain(arguments) => explain::run(&arguments),
-        Verb::Completions(arguments) => completions::run(&arguments, &mut Cli::command()),
+        Verb::Completions(arguments) => completions::run(&arguments, &mut plain(Cli::command())),
     };
     match result {
         Ok(outcome) => outcome.into(),
@@ -58,6 +60,21 @@ pub fn main() -> ExitCode {
             Outcome::CouldNotJudge.into()
         }
     }
+}
+
+/// The help without the backticks that rustdoc wants.
+fn plain(command: Command) -> Command {
+    let text =
+        |styled: Option<&StyledStr>| styled.map(|styled| styled.to_string().replace('`', "")).unwrap_or_default();
+    let (about, long) = (text(command.get_about()), text(command.get_long_about()));
+    let command = if about.is_empty() { command } else { command.about(about) };
+    let command = if long.is_empty() { command } else { command.long_about(long) };
+    let command = command.mut_args(|argument| {
+        let (help, long) = (text(argument.get_help()), text(argument.get_long_help()));
+        let argument = if help.is_empty() { argument } else { argument.help(help) };
+        if long.is_empty() { argument } else { argument.long_help(long) }
+    });
+    command.mut_subcommands(plain)
 }
 
 #[cfg(test)]

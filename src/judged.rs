@@ -24,6 +24,17 @@ pub(crate) struct Summary {
     pub(crate) warned: usize,
 }
 
+/// What a run judges, as people are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Judging {
+    /// Requests and manifests; those that are allowed without a word are only counted, unless all are wanted.
+    Objects {
+        all: bool,
+    },
+    Revisions,
+    Charts,
+}
+
 /// Where something is written.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Place {
@@ -38,6 +49,9 @@ pub(crate) struct Judged {
     pub(crate) source: String,
     #[serde(skip)]
     pub(crate) place: Place,
+    /// What was judged, in words for people, where that is no object of a cluster.
+    #[serde(skip)]
+    pub(crate) title: Option<String>,
     pub(crate) operation: String,
     pub(crate) object: Name,
     pub(crate) verdict: Verdict,
@@ -118,7 +132,7 @@ impl Judged {
         };
         let findings = findings(&object, &answer);
         let operation = text(request, "/operation").to_owned();
-        Self { source, place, operation, object, verdict, findings, patch: answer.patch }
+        Self { source, place, title: None, operation, object, verdict, findings, patch: answer.patch }
     }
 
     /// One result of two that were asked for one thing: the other's object, and what both found, once.
@@ -129,6 +143,10 @@ impl Judged {
         let mut known = BTreeSet::new();
         other.findings = findings.into_iter().filter(|finding| known.insert(finding.clone())).collect();
         other
+    }
+
+    pub(crate) fn called(self, title: String) -> Self {
+        Self { title: Some(title), ..self }
     }
 
     /// Says of each finding in which template its object's field is written.
@@ -187,6 +205,22 @@ impl Finding {
     /// The rule's id, for where no rule is an empty text.
     pub(crate) fn rule_text(&self) -> &str {
         self.rule.as_deref().unwrap_or_default()
+    }
+
+    /// The field in people's words: an annotation's key, or a path from the object's top.
+    pub(crate) fn field(&self) -> String {
+        let tokens: Vec<_> =
+            self.path.split('/').skip(1).map(|token| token.replace("~1", "/").replace("~0", "~")).collect();
+        match tokens.as_slice() {
+            [metadata, annotations, key] if metadata == "metadata" && annotations == "annotations" => key.clone(),
+            tokens => tokens.join("."),
+        }
+    }
+
+    /// What findings of one cause have in common.
+    pub(crate) fn cause(&self) -> String {
+        let Self { level, path, message, help, .. } = self;
+        [level.as_str(), self.rule_text(), path, message, help].join("\n")
     }
 
     /// The whole finding in one text: which object, what was found, what to change.

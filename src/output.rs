@@ -9,10 +9,10 @@ mod results;
 mod sarif;
 pub(crate) mod writer;
 
+use crate::judged::Judging;
 #[cfg(feature = "cli")]
 use clap::ValueEnum;
-
-pub(crate) use human::write_finding;
+pub(crate) use human::write_cause;
 use writer::Writer;
 
 /// How a run is written.
@@ -37,9 +37,9 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    pub(crate) fn writer(self) -> Box<dyn Writer> {
+    pub(crate) fn writer(self, judging: Judging) -> Box<dyn Writer> {
         match self {
-            Self::Human => Box::new(human::Human),
+            Self::Human => Box::new(human::Human(judging)),
             Self::Json => Box::new(json::Json::default()),
             Self::Sarif => Box::new(sarif::Sarif::default()),
             Self::Github => Box::new(github::Github),

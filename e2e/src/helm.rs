@@ -73,11 +73,16 @@ impl Run {
         self.stderr.split_at(start).1.trim_end()
     }
 
-    /// What the policy said when it denied, a line each finding and each command, without what Helm and the API server
-    /// put before it.
+    /// What the policy said when it denied, a line each paragraph, without what Helm and the API server put before it.
     #[must_use]
     pub fn denial(&self) -> Option<String> {
         self.error().split_once("denied the request: ").map(|(_, denial)| unwrapped(denial))
+    }
+
+    /// A denial ends with a link to the page of each rule that denied.
+    #[must_use]
+    pub fn is_denied_by(&self, rule: &str) -> bool {
+        self.denial().is_some_and(|denial| denial.contains(&format!("/docs/rules/{rule}.md")))
     }
 
     /// The policy's warnings, each once, without what the client puts around them.
@@ -95,23 +100,29 @@ impl Run {
     }
 }
 
-/// A denial is wrapped for terminals, at places that depend on the namespace's name.
+/// A denial is wrapped for terminals, at places that depend on the namespace's name: its paragraphs, a line each.
 fn unwrapped(denial: &str) -> String {
-    let mut lines: Vec<String> = Vec::new();
+    let mut paragraphs: Vec<String> = Vec::new();
     for line in denial.lines() {
-        // "Job shop/orders: ..."
-        let name = line.split(' ').nth(1).unwrap_or_default();
-        let begins_with_an_object =
-            line.starts_with(|first: char| first.is_ascii_uppercase()) && name.contains('/') && name.ends_with(':');
-        match lines.last_mut().filter(|last| !last.starts_with(' ')) {
-            Some(last) if !line.starts_with(' ') && !begins_with_an_object => {
+        match paragraphs.last_mut().filter(|_| !begins_a_paragraph(line)) {
+            Some(last) => {
                 last.push(' ');
                 last.push_str(line);
             }
-            _ => lines.push(line.to_owned()),
+            None => paragraphs.push(line.to_owned()),
         }
     }
-    lines.join("\n")
+    paragraphs.join("\n")
+}
+
+fn begins_a_paragraph(line: &str) -> bool {
+    // "ServiceAccount and Job shop/orders: each ..."
+    let is_word = |word: &&str| *word != "and" && !word.is_empty();
+    let mut words = line.split(' ').filter(is_word).skip_while(|word| word.chars().all(char::is_alphabetic));
+    let names_an_object = line.starts_with(|first: char| first.is_ascii_uppercase())
+        && words.next().is_some_and(|name| name.contains('/'));
+    let starts = ["In ", "If meant,", "The way out now,", "And ", "https://"];
+    names_an_object || starts.iter().any(|start| line.starts_with(start))
 }
 
 /// Helm 3 logs as klog does, Helm 4 as slog does, and kubectl in plain words.

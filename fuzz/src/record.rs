@@ -118,7 +118,7 @@ fn stored(choices: &mut Choices<'_>, version: Option<u64>) -> Stored {
         1 => object["data"]["release"] = choices.json(),
         2 => object["metadata"] = choices.json(),
         3 => object["metadata"]["labels"] = choices.json(),
-        4 => object["metadata"]["labels"]["stable-hooks/accept-flip"] = json!(version.to_string()),
+        4 => object["metadata"]["labels"]["stable-hooks/accept-release-identity-flip"] = json!(version.to_string()),
         5 => object["metadata"]["namespace"] = choices.json(),
         _ => {}
     }

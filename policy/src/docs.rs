@@ -4,7 +4,7 @@ mod questions;
 
 use std::fmt::Write as _;
 
-use crate::rule::RuleId;
+use crate::rule::{Family, RuleId};
 use crate::rules;
 use crate::settings::SETTINGS;
 pub use questions::{Policy, questions};
@@ -14,7 +14,7 @@ pub fn rules_table() -> String {
     let mut table = "| rule | default | levels | triggers |\n|---|---|---|---|\n".to_owned();
     for id in RuleId::ALL {
         let (default, levels, summary) = (id.default_level().as_str(), levels(*id), rules::summary(*id));
-        let _ = writeln!(table, "| `{id}` | {default} | {levels} | {summary} |");
+        let _ = writeln!(table, "| [`{id}`](docs/rules/{id}.md) | {default} | {levels} | {summary} |");
     }
     table
 }
@@ -36,7 +36,24 @@ fn levels(id: RuleId) -> String {
 
 /// A rule's page, in Markdown.
 pub fn page(id: RuleId) -> String {
-    format!("# {id}\n\nDefault: {}. Levels: {}.\n\n{}", id.default_level().as_str(), levels(id), body(id))
+    let acceptance = acceptance(id);
+    format!("# {id}\n\nDefault: {}. Levels: {}.\n\n{}{acceptance}", id.default_level().as_str(), levels(id), body(id))
+}
+
+/// The way to let one revision pass, for rules that judge releases.
+fn acceptance(id: RuleId) -> String {
+    let by_setting = format!("releases.accept: [\"NAMESPACE/RELEASE@REVISION:{id}\"]");
+    match id.accept_label() {
+        Some(label) => format!(
+            "\n## Accept it once\n\nRepeat your own command with a label for the very revision that was denied (Helm 3.13 or \
+             later); under Flux, and for a rollback, there is the setting:\n\n```text\n--labels \
+             {label}=REVISION\n{by_setting}\n```\n"
+        ),
+        None if id.family() == Family::Release => format!(
+            "\n## Accept it once\n\nOnly an administrator can, with the setting:\n\n```text\n{by_setting}\n```\n"
+        ),
+        None => String::new(),
+    }
 }
 
 /// A rule's page without its head, as its file has it.

@@ -51,10 +51,37 @@ pub(crate) enum Edit {
 pub(crate) struct Problem {
     pub(crate) path: FieldPath,
     pub(crate) message: String,
-    pub(crate) help: String,
+    pub(crate) remedy: Remedy,
     pub(crate) edits: Vec<Edit>,
     pub(crate) needs: Option<Needed>,
+    pub(crate) outcome: Option<Outcome>,
+    pub(crate) is_in_the_way: bool,
     pub(crate) warn_at_most: bool,
+}
+
+/// What to change, and in which template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remedy {
+    /// As messages show it, where a template is to change.
+    pub(crate) template: Option<String>,
+    /// A sentence of its own, or the end of one that begins with the template.
+    pub(crate) text: String,
+}
+
+/// What becomes of an object, or of the operation, if Helm goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    GoneUntilTheNextUpgrade,
+    Gone,
+    /// Deleted and made again.
+    MadeAnew,
+    Stays,
+    /// The hook's program does not run.
+    DoesNotRun,
+    /// Helm waits for the hook until its timeout.
+    Hangs,
+    /// Helm stops when it comes to the object.
+    Fails,
 }
 
 /// An object that a finding's object needs, or only names, and where it names it.
@@ -66,8 +93,15 @@ pub struct Needed {
 }
 
 impl Problem {
-    pub(crate) fn new(path: FieldPath, message: String, help: String) -> Self {
-        Self { path, message, help, edits: Vec::new(), needs: None, warn_at_most: false }
+    pub(crate) fn new(path: FieldPath, message: String, remedy: impl Into<Remedy>) -> Self {
+        let remedy = remedy.into();
+        let (edits, needs, outcome) = (Vec::new(), None, None);
+        Self { path, message, remedy, edits, needs, outcome, is_in_the_way: false, warn_at_most: false }
+    }
+
+    pub(crate) fn found(self, rule: RuleId, effect: Effect, object: Name) -> Finding {
+        let Self { path, message, remedy, edits, needs, outcome, is_in_the_way, warn_at_most: _ } = self;
+        Finding { rule, effect, object, path, message, remedy, needs, outcome, is_in_the_way, edits }
     }
 
     /// Adds an edit that mends it.
@@ -101,6 +135,17 @@ impl ReleaseProblem {
         Self { problem: self.problem.warn_at_most(), ..self }
     }
 
+    pub(crate) fn ending_in(mut self, outcome: Outcome) -> Self {
+        self.problem.outcome = Some(outcome);
+        self
+    }
+
+    /// The live object is to be deleted before the operation can go on.
+    pub(crate) fn in_the_way(mut self) -> Self {
+        self.problem.is_in_the_way = true;
+        self
+    }
+
     /// It is about something that the object names in that field.
     pub(crate) fn about(mut self, object: &Name, field: &str) -> Self {
         self.problem.needs = Some(Needed { object: object.clone(), field: field.to_owned() });
@@ -117,17 +162,36 @@ pub struct Finding {
     pub object: Name,
     pub path: FieldPath,
     pub message: String,
-    pub help: String,
+    #[serde(rename = "help")]
+    pub remedy: Remedy,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub needs: Option<Needed>,
+    #[serde(skip)]
+    pub(crate) outcome: Option<Outcome>,
+    #[serde(skip)]
+    pub(crate) is_in_the_way: bool,
     #[serde(skip)]
     pub(crate) edits: Vec<Edit>,
 }
 
-/// The whole finding in one line: which object, what was found, what would happen, which rule, what to change.
-impl fmt::Display for Finding {
+impl From<String> for Remedy {
+    fn from(text: String) -> Self {
+        Self { template: None, text }
+    }
+}
+
+impl fmt::Display for Remedy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} (rule {}) {}", self.object, self.message, self.rule, self.help)
+        match &self.template {
+            Some(template) => write!(f, "In {template}, {}", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
+}
+
+impl Serialize for Remedy {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -23,6 +23,7 @@
 #![deny(clippy::disallowed_methods)]
 
 pub mod argocd;
+pub mod cause;
 pub mod cluster;
 pub mod docs;
 pub mod evaluate;

@@ -24,6 +24,14 @@ impl Name {
         Self { group, kind, namespace, name }
     }
 
+    /// It as somebody in that namespace calls it.
+    pub(crate) fn seen_from(&self, namespace: &str) -> String {
+        if self.namespace != namespace {
+            return self.to_string();
+        }
+        Self { namespace: String::new(), ..self.clone() }.to_string()
+    }
+
     /// The kind that the policy judges, if it is one.
     pub(crate) fn judged_kind(&self) -> Option<Kind> {
         Kind::parse(&self.group, "v1", &self.kind)

@@ -83,6 +83,18 @@ impl RuleId {
         }
     }
 
+    /// The address of its page.
+    pub fn page(self) -> String {
+        format!(concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/rules/{}.md"), self)
+    }
+
+    /// The label of a release record that accepts this rule's findings in the revision that is its value; none where only
+    /// an administrator may: the object of another release is at stake.
+    pub fn accept_label(self) -> Option<String> {
+        let is_acceptable = self.family() == Family::Release && self != Self::ForeignTakeover;
+        is_acceptable.then(|| format!("stable-hooks/accept-{self}"))
+    }
+
     /// The level of that name, if it can have it.
     pub(crate) fn level(self, name: &str) -> Option<Level> {
         self.levels().iter().copied().find(|level| level.as_str() == name)

@@ -13,8 +13,20 @@ pub struct Verdict {
     pub findings: Vec<Finding>,
     /// Notes on what could not be judged.
     pub notes: Vec<Note>,
-    /// The baseline that a release was compared with, in words.
-    pub baseline: Option<String>,
+    /// The release whose record was judged.
+    pub release: Option<Recorded>,
+}
+
+/// A release, as the record that was judged names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// `namespace/name`, the namespace being that of its records.
+    pub name: String,
+    pub revision: u64,
+    /// What it was compared with, in words.
+    pub baseline: String,
+    /// Whoever runs the operation can accept findings with labels of the record.
+    pub takes_labels: bool,
 }
 
 /// No denial without a reason, no patch beside a denial.
@@ -43,7 +55,7 @@ impl Denial {
 impl Verdict {
     /// Allowed, with nothing to say.
     pub fn allow() -> Self {
-        Self { decision: Decision::Allow, findings: Vec::new(), notes: Vec::new(), baseline: None }
+        Self { decision: Decision::Allow, findings: Vec::new(), notes: Vec::new(), release: None }
     }
 
     /// Everything that was found: denials first, then in the order of the registry.
@@ -73,5 +85,5 @@ pub(crate) fn decide(mut findings: Vec<Finding>, notes: Vec<Note>) -> Verdict {
         Some(first) => Decision::Deny(Denial { first: Box::new(first), more: denials.collect() }),
         None => patch::plan(&findings).map_or(Decision::Allow, Decision::Normalize),
     };
-    Verdict { decision, findings, notes, baseline: None }
+    Verdict { decision, findings, notes, release: None }
 }

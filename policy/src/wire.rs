@@ -4,6 +4,7 @@
 //! becomes a message for the user, and a payload can hold a Secret.
 
 mod payload;
+mod text;
 
 use std::collections::BTreeMap;
 
@@ -16,9 +17,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cluster::{Cluster, Lookup, Query, Unavailable};
 use crate::evaluate::evaluate;
-use crate::finding::Finding;
 use crate::request::{Change, Request, RequestError};
-use crate::rule::Effect;
 use crate::settings::Settings;
 use crate::verdict::{Decision, Verdict};
 
@@ -30,9 +29,6 @@ pub const NOTES_ANNOTATION: &str = "notes";
 
 /// The audit annotation that says with what a release was compared.
 pub const BASELINE_ANNOTATION: &str = "baseline";
-
-/// How many denials one message spells out.
-const MOST_SHOWN: usize = 20;
 
 /// The request or the settings cannot be judged.
 const BAD_INPUT: u16 = 400;
@@ -152,18 +148,12 @@ fn request(payload: &mut Map<String, Value>) -> Result<Request, RequestError> {
 fn response<T>(request: Request, verdict: Verdict, mutated: impl FnOnce(Request, &Patch) -> Option<T>) -> Response<T> {
     let is_audit = matches!(request.change, Change::Audit { .. });
     let audit_annotations = audit_annotations(&verdict);
-    let warned = verdict.findings.iter().filter(|finding| finding.effect == Effect::Warn);
-    // A warning travels in an HTTP header, which has no lines.
-    let one_line = |text: String| text.replace('\n', " ");
-    let notes = verdict.notes.into_iter().map(|note| note.message);
-    let warnings: Vec<String> = warned.map(Finding::to_string).chain(notes).map(one_line).collect();
+    let warnings = text::warnings(&verdict);
     let message = match &verdict.decision {
-        Decision::Deny(denial) => Some(denial_text(&denial.findings().collect::<Vec<_>>())),
+        Decision::Deny(denial) => Some(text::denial(&denial.findings().collect::<Vec<_>>(), verdict.release.as_ref())),
         Decision::Refuse(reason) => Some(reason.clone()),
         // The audit report shows a message even where the object passes, and no warnings.
-        Decision::Allow | Decision::Normalize(_) if is_audit && !warnings.is_empty() => {
-            Some(lines(warnings.iter().cloned()))
-        }
+        Decision::Allow | Decision::Normalize(_) if is_audit && !warnings.is_empty() => Some(warnings.join("\n")),
         Decision::Allow | Decision::Normalize(_) => None,
     };
     let (accepted, code, mutated_object) = match verdict.decision {
@@ -180,18 +170,10 @@ fn response<T>(request: Request, verdict: Verdict, mutated: impl FnOnce(Request,
     Response { accepted, message, code, mutated_object, audit_annotations, warnings }
 }
 
-/// A terminal's page of them; the audit annotation has them all.
-fn denial_text(findings: &[&Finding]) -> String {
-    let shown = findings.iter().take(MOST_SHOWN).map(|finding| wrapped(&finding.to_string()));
-    let more = findings.len().saturating_sub(MOST_SHOWN);
-    let others = (more > 0).then(|| format!("And {more} more denials: `stable-hooks chart` shows all of them."));
-    lines(shown.chain(others))
-}
-
 fn audit_annotations(verdict: &Verdict) -> Option<BTreeMap<&'static str, String>> {
     let findings: Vec<_> = verdict.all_findings().collect();
     let found = [
-        (BASELINE_ANNOTATION, verdict.baseline.clone()),
+        (BASELINE_ANNOTATION, verdict.release.as_ref().map(|release| release.baseline.clone())),
         (FINDINGS_ANNOTATION, list(&findings)),
         (NOTES_ANNOTATION, list(&verdict.notes)),
     ];
@@ -201,33 +183,6 @@ fn audit_annotations(verdict: &Verdict) -> Option<BTreeMap<&'static str, String>
 
 fn list(items: &[impl Serialize]) -> Option<String> {
     (!items.is_empty()).then(|| serde_json::to_string(items).unwrap_or_default())
-}
-
-/// Helm prints a denial as it is, in whatever terminal there is: at most 98 columns, unless a word is longer.
-fn wrapped(text: &str) -> String {
-    let mut lines = Vec::new();
-    for line in text.lines() {
-        // An indented line is a command or a setting, to be copied whole.
-        if line.starts_with(' ') {
-            lines.push(line.to_owned());
-            continue;
-        }
-        let mut current = String::new();
-        for word in line.split(' ') {
-            if !current.is_empty() && current.chars().count() + 1 + word.chars().count() > 98 {
-                lines.push(std::mem::take(&mut current));
-            } else if !current.is_empty() {
-                current.push(' ');
-            }
-            current.push_str(word);
-        }
-        lines.push(current);
-    }
-    lines.join("\n")
-}
-
-fn lines(texts: impl Iterator<Item = String>) -> String {
-    texts.collect::<Vec<_>>().join("\n")
 }
 
 fn bad_input<T>(reason: String) -> Response<T> {

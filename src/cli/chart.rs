@@ -22,7 +22,7 @@ use super::release::Reading;
 use super::run::Run;
 use crate::cluster;
 use crate::helm::chart::Templates;
-use crate::judged::{Judged, Level, Place};
+use crate::judged::{Judged, Judging, Level, Place};
 use crate::kubectl;
 use crate::records::StoredRecord;
 use crate::render::Render;
@@ -63,7 +63,7 @@ pub(super) struct Compared {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let mut run = Run::new(&arguments.judge.output);
+    let mut run = Run::new(&arguments.judge.output, Judging::Charts);
     let judged = judged(arguments, &mut run);
     run.told(judged);
     run.finish(arguments.judge.fail_on)
@@ -136,6 +136,18 @@ impl Compared {
     }
 }
 
+fn says_something(before: Option<&Before>) -> bool {
+    let judged = before.and_then(|(_, judged)| judged.as_ref());
+    judged.is_some_and(Judged::says_something)
+}
+
+/// How much a render holds.
+fn contents(render: &Render) -> String {
+    let counted = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+    let hooks = render.documents.iter().filter(|document| document.head.annotations.contains_key(HOOK)).count();
+    format!("{} and {}", counted(hooks, "hook"), counted(render.documents.len() - hooks, "resource"))
+}
+
 /// The chart that is judged, its judge, and the cluster that it meets.
 struct Chart<'a> {
     arguments: &'a RenderArguments,
@@ -158,7 +170,23 @@ impl Chart<'_> {
             Some(install) => self.judge_both(install, (&upgrade, soon.as_ref()))?,
         };
         let judged = if judged.has_found(RuleId::DroppedHook) { judged } else { judged.with_warnings(&self.dropped()) };
-        Ok(Compared { before, after: (upgrade, judged) })
+        let title = self.title(release, judged.says_something() || says_something(before.as_ref()));
+        Ok(Compared { before, after: (upgrade, judged.called(title)) })
+    }
+
+    /// What is compared, and whether it agrees.
+    fn title(&self, release: Option<&Upgraded<'_>>, says_something: bool) -> String {
+        let Renders { source, install, upgrade, .. } = self.renders;
+        let before = match (release, &self.arguments.against) {
+            (Some(release), _) => format!("revision {} of {}", release.current.version(), release.current.release()),
+            (None, Some(old)) => format!("the install of {}", old.display()),
+            (None, None) => "the install".to_owned(),
+        };
+        if says_something {
+            return format!("{source}: {before}, and the upgrade over it");
+        }
+        let compared = install.iter().chain([upgrade]).map(contents).collect::<Vec<_>>().join(" against ");
+        format!("{source}: {before} and the upgrade over it agree ({compared})")
     }
 
     /// The upgrade over a render of the install, which is judged as well unless it is installed already.

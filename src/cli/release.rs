@@ -11,7 +11,7 @@ use super::arguments::{Judge, JudgeArguments};
 use super::outcome::{Failure, Outcome, namespace_in_use, read_input, remark};
 use super::run::Run;
 use crate::input::{Content, Document, documents};
-use crate::judged::{Judged, Place};
+use crate::judged::{Judged, Judging, Place};
 use crate::kubectl;
 use crate::records::{StoredRecord, record_object};
 
@@ -61,7 +61,7 @@ pub(super) struct Reading<'a> {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let mut run = Run::new(&arguments.judge.output);
+    let mut run = Run::new(&arguments.judge.output, Judging::Revisions);
     let judged = judge(arguments, &mut run);
     run.told(judged);
     run.finish(arguments.judge.fail_on)
@@ -93,7 +93,13 @@ impl Records {
         let judged = judge.verdict(record, baseline, &judge.cluster, (source.clone(), place.clone()))?;
         let templates = LazyCell::new(|| record.templates(judge.settings.record_limits()));
         let template_of = |object: &Name, _: &str| Some(Place { file: templates.get(object)?.clone(), line: None });
-        let judged = judged.in_templates(template_of);
+        let judged = judged.in_templates(template_of).called(format!(
+            "{}/{}, revision {}{} ({source})",
+            Shown(record.namespace()),
+            Shown(record.release()),
+            record.version(),
+            record.operation().map(|operation| format!(", {}", operation.as_str())).unwrap_or_default(),
+        ));
         // Otherwise each record would come with the same warning.
         Ok(if judge.sees_cluster { judged } else { judged.where_no_cluster_was_given() })
     }

@@ -10,7 +10,7 @@ use super::arguments::JudgeArguments;
 use super::outcome::{Failure, Outcome, open_input, remark};
 use super::run::{Asked, Run};
 use crate::input::{Document, is_covered, request_of};
-use crate::judged::{Judged, Place};
+use crate::judged::{Judged, Judging, Place};
 
 /// Judges `AdmissionReviews`, `AdmissionRequests` and manifests
 ///
@@ -27,6 +27,9 @@ pub(super) struct Arguments {
     /// Judge the objects as the audit scanner would
     #[arg(long)]
     audit: bool,
+    /// Show objects that are allowed without a word too
+    #[arg(long)]
+    all: bool,
     #[command(flatten)]
     judge: JudgeArguments,
 }
@@ -41,7 +44,7 @@ struct Coverage {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let mut run = Run::new(&arguments.judge.output);
+    let mut run = Run::new(&arguments.judge.output, Judging::Objects { all: arguments.all });
     let judged = judge(arguments, &mut run);
     run.told(judged);
     run.finish(arguments.judge.fail_on)

@@ -13,7 +13,7 @@ use super::outcome::{Failure, Outcome, complain, written};
 use super::progress::Progress;
 use crate::engine::{Engine, judge};
 use crate::input::{Content, Document, read_documents};
-use crate::judged::{Judged, Place, Summary};
+use crate::judged::{Judged, Judging, Place, Summary};
 use crate::output::writer::Writer;
 use crate::records::StoredRecord;
 
@@ -37,9 +37,9 @@ pub(super) struct Asked {
 }
 
 impl Run {
-    pub(super) fn new(arguments: &OutputArguments) -> Self {
+    pub(super) fn new(arguments: &OutputArguments, judging: Judging) -> Self {
         let mut output: Option<(Box<dyn Write>, _)> =
-            (!arguments.quiet).then(|| (Box::new(arguments.stdout()) as _, arguments.output.writer()));
+            (!arguments.quiet).then(|| (Box::new(arguments.stdout()) as _, arguments.output.writer(judging)));
         let written = output.as_mut().map_or(Ok(()), |(out, writer)| writer.begin(out));
         let progress = Progress::new(output.is_some());
         Self { output, written, summary: Summary::default(), is_complete: true, progress }

@@ -22,7 +22,7 @@ const WIDTH: usize = 80;
 /// Shows what runs when: the hooks by weight, the resources in Helm's order, what is deleted and what flips
 ///
 /// An install stands beside the upgrade over it, a stored revision beside the one that it is compared with. The findings
-/// are those of `chart` and `release`, marked where they bite. Of what happens that is shown which happens if all goes
+/// are those of `chart` and `release`, marked where they bite. What is shown happens if all goes
 /// well.
 ///
 /// Exit codes: 0 nothing denied, 1 something denied, 2 could not judge.

@@ -85,6 +85,9 @@ impl Plan {
             match apply(text, &edit) {
                 Ok(text) => {
                     changed = Some(text);
+                    let written = Shown(entry.annotation(edit.key).unwrap_or_default()).to_string();
+                    let text = format!("{} \"{written}\" is now \"{}\".", edit.key, Shown(&edit.value));
+                    self.remarks.push(stream.remark(&entry, text));
                     entry.set_annotation(&mut object, edit.key, &edit.value);
                 }
                 Err(reason) => kept.push(Kept { key: edit.key, reason: reason.to_owned() }),
@@ -195,7 +198,7 @@ fn left_over(entry: &Entry<'_>, object: Value, kept: &[Kept], options: Options<'
         }
         let kept = kept.iter().find(|kept| kept.key == key).map(|kept| kept.reason.as_str());
         let reason = kept.unwrap_or_else(|| general_reason(finding.rule, entry, options));
-        texts.push(format!("{} It stays as it is: {reason}. {}", finding.message, finding.help));
+        texts.push(format!("{} It stays as it is: {reason}. {}", finding.message, finding.remedy));
     }
     for Kept { key, reason } in kept.iter().filter(|kept| !findings.iter().any(|found| is_about(found, kept.key))) {
         let value = Shown(entry.annotation(key).unwrap_or_default()).to_string();

@@ -3,25 +3,38 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use json_patch::PatchOperation;
+use stable_hooks_policy::cause::{grouped, subject};
 use stable_hooks_policy::name::Name;
 use stable_hooks_policy::shown::Visible;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 use super::writer::Writer;
-use crate::judged::{Finding, Judged, Level, Place, Summary, Verdict};
+use crate::judged::{Finding, Judged, Judging, Level, Summary, Verdict};
 
 const WIDTH: usize = 80;
 
-pub(super) struct Human;
+pub(super) struct Human(pub(super) Judging);
 
 impl Writer for Human {
     fn result(&mut self, out: &mut dyn Write, judged: &Judged) -> io::Result<()> {
-        write_judged(out, judged)
+        let is_untouched = self.0 == Judging::Objects { all: false } && !judged.says_something();
+        if is_untouched { Ok(()) } else { write_judged(out, judged) }
     }
 
     fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
         let Summary { objects, denied, normalized, warned } = summary;
-        writeln!(out, "{objects} objects: {denied} denied, {normalized} normalized, {warned} with warnings")
+        let (one, many) = match self.0 {
+            Judging::Objects { .. } => ("object", "objects"),
+            Judging::Revisions => ("revision", "revisions"),
+            Judging::Charts => ("chart", "charts"),
+        };
+        let judged = if *objects == 1 { one } else { many };
+        // A patch is for objects.
+        let normalized = match self.0 {
+            Judging::Objects { .. } => format!("{normalized} normalized, "),
+            Judging::Revisions | Judging::Charts => String::new(),
+        };
+        writeln!(out, "{objects} {judged}: {denied} denied, {normalized}{warned} with warnings")
     }
 }
 
@@ -32,71 +45,77 @@ fn write_judged(out: &mut dyn Write, judged: &Judged) -> io::Result<()> {
         Verdict::Deny => ("deny", AnsiColor::Red),
     };
     let style = Style::new().fg_color(Some(color.into())).bold();
-    let (operation, source) = (Visible(&judged.operation), Visible(&judged.source));
-    fill(out, "", &format!("{style}{word}{style:#} {operation} {} ({source})", judged.object))?;
+    let title = match &judged.title {
+        Some(title) => Visible(title).to_string(),
+        None => format!("{} {} ({})", Visible(&judged.operation), judged.object, Visible(&judged.source)),
+    };
+    fill(out, "", &format!("{style}{word}{style:#} {title}"))?;
     write_findings(out, judged)?;
     judged.patch.0.iter().try_for_each(|operation| write_operation(out, operation))
 }
 
-pub(super) fn write_findings(out: &mut dyn Write, judged: &Judged) -> io::Result<()> {
-    for (template, findings) in by_template(&judged.findings) {
-        if let Some(template) = template {
+fn write_findings(out: &mut dyn Write, judged: &Judged) -> io::Result<()> {
+    let file = |finding: &&Finding| finding.template.as_ref().map(|place| place.file.clone()).unwrap_or_default();
+    for findings in grouped(judged.findings.iter().collect(), &file) {
+        if let Some(template) = findings.first().and_then(|finding| finding.template.as_ref()) {
             fill(out, "  ", &Visible(&template.file).to_string())?;
         }
-        findings.into_iter().try_for_each(|finding| write_finding(out, "", finding, Some(&judged.object)))?;
+        for cause in grouped(findings, &|finding| finding.cause()) {
+            write_cause(out, "", &cause, Some(&judged.object))?;
+        }
     }
     Ok(())
 }
 
-/// The templates in the order in which they are found first.
-fn by_template(findings: &[Finding]) -> Vec<(Option<&Place>, Vec<&Finding>)> {
-    let mut groups: Vec<(Option<&Place>, Vec<&Finding>)> = Vec::new();
-    for finding in findings {
-        let file = finding.template.as_ref().map(|place| &place.file);
-        match groups.iter_mut().find(|(place, _)| place.map(|place| &place.file) == file) {
-            Some((_, group)) => group.push(finding),
-            None => groups.push((finding.template.as_ref(), vec![finding])),
-        }
-    }
-    groups
-}
-
-/// One finding behind its label; of an object that was said already its name is not said again.
-pub(crate) fn write_finding(
+/// Findings of one cause behind their label; of an object that was said already its name is not said again.
+pub(crate) fn write_cause(
     out: &mut dyn Write,
     label: &str,
-    finding: &Finding,
+    findings: &[&Finding],
     said: Option<&Name>,
 ) -> io::Result<()> {
+    let Some(finding) = findings.first() else { return Ok(()) };
+    let head = format!("{label}{}", head(finding));
+    if finding.rule.is_none() {
+        // A message without a rule: the text says all there is.
+        return fill(out, "  ", &format!("{head} {}", Visible(&finding.message.replace('\n', " "))));
+    }
+    let lines = findings.iter().filter_map(|finding| finding.template.as_ref()?.line);
+    let lines: Vec<_> = lines.map(|line| line.to_string()).collect();
+    let lines = match lines.len() {
+        0 => String::new(),
+        1 => format!(", line {}", lines.concat()),
+        _ => format!(", lines {}", lines.join(", ")),
+    };
+    fill(out, "  ", &format!("{head}{lines}"))?;
+    let objects: Vec<_> = findings.iter().map(|finding| &finding.object).collect();
+    match objects.as_slice() {
+        [object] if said == Some(*object) => paragraph(out, &finding.message)?,
+        // An object in a release record: it is the subject of the sentence.
+        [object] => paragraph(out, &format!("{object} {}", finding.message))?,
+        _ => paragraph(out, &format!("{}: each {}", subject(objects, usize::MAX), finding.message))?,
+    }
+    write_help(out, finding)
+}
+
+/// The level, the rule and the field.
+pub(super) fn head(finding: &Finding) -> String {
     let color = match finding.level {
         Level::Deny => AnsiColor::Red,
         Level::Warn => AnsiColor::Yellow,
         Level::Fix => AnsiColor::Cyan,
     };
     let style = Style::new().fg_color(Some(color.into()));
-    let line = finding.template.as_ref().and_then(|place| place.line).map(|line| format!("line {line}"));
-    let mut head = format!("{label}{style}{}{style:#}", finding.level.as_str());
-    if finding.rule.is_none() {
-        // A message without a rule: the text says all there is.
-        return fill(out, "  ", &format!("{head} {}", Visible(&finding.message.replace('\n', " "))));
-    }
-    for part in
-        [finding.rule_text(), &finding.path, &line.unwrap_or_default()].into_iter().filter(|part| !part.is_empty())
-    {
+    let mut head = format!("{style}{}{style:#}", finding.level.as_str());
+    for part in [finding.rule_text(), &finding.field()].into_iter().filter(|part| !part.is_empty()) {
         head.push(' ');
         head.push_str(&Visible(part).to_string());
     }
-    fill(out, "  ", &head)?;
-    if said == Some(&finding.object) {
-        paragraph(out, &finding.message)?;
-    } else {
-        // An object in a release record: it is the subject of the sentence.
-        paragraph(out, &format!("{} {}", finding.object, finding.message))?;
-    }
-    if !finding.help.is_empty() {
-        paragraph(out, &format!("-> {}", finding.help))?;
-    }
-    Ok(())
+    head
+}
+
+pub(super) fn write_help(out: &mut dyn Write, finding: &Finding) -> io::Result<()> {
+    if finding.help.is_empty() { Ok(()) } else { paragraph(out, &format!("-> {}", finding.help)) }
 }
 
 fn write_operation(out: &mut dyn Write, operation: &PatchOperation) -> io::Result<()> {
@@ -121,7 +140,7 @@ pub(super) fn paragraph(out: &mut dyn Write, text: &str) -> io::Result<()> {
 
 /// Breaks a line that is too long; what follows is indented with it, and under a head by more.
 pub(super) fn fill(out: &mut dyn Write, indent: &str, text: &str) -> io::Result<()> {
-    // A name or a command must survive copying: only spaces are places to break.
+    // A name or a command must survive copying: only spaces are places to break, and none in backticks.
     let options = Options::new(WIDTH)
         .initial_indent(indent)
         .subsequent_indent("    ")
@@ -129,5 +148,17 @@ pub(super) fn fill(out: &mut dyn Write, indent: &str, text: &str) -> io::Result<
         .word_separator(WordSeparator::AsciiSpace)
         .word_splitter(WordSplitter::NoHyphenation)
         .wrap_algorithm(WrapAlgorithm::FirstFit);
-    writeln!(out, "{}", textwrap::fill(text, &options))
+    writeln!(out, "{}", textwrap::fill(&glued(text), &options).replace(GLUE, " "))
+}
+
+/// A space that no line is broken at.
+const GLUE: char = '\u{a0}';
+
+fn glued(text: &str) -> String {
+    let mut is_quoted = false;
+    let glue = |character: char| {
+        is_quoted ^= character == '`';
+        if is_quoted && character == ' ' { GLUE } else { character }
+    };
+    text.chars().map(glue).collect()
 }

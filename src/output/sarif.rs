@@ -58,6 +58,7 @@ fn descriptor(id: RuleId) -> Value {
         "id": id.as_str(),
         "shortDescription": {"text": rules::summary(id)},
         "help": {"text": body, "markdown": body},
+        "helpUri": id.page(),
         "defaultConfiguration": {"level": level},
     })
 }

@@ -132,6 +132,12 @@ impl StoredRecord {
         self.version
     }
 
+    /// Where it is stored.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
     #[must_use]
     pub fn release(&self) -> &str {
         &self.release

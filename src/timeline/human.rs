@@ -7,13 +7,14 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use anstyle::Style;
+use stable_hooks_policy::cause::grouped;
 use stable_hooks_policy::shown::Visible;
 use textwrap::core::display_width;
 use textwrap::{Options, WordSeparator, WordSplitter};
 
 use super::layout::{Cell, Column, Layout, Row, fold_text, kinds};
 use super::model::{Deleted, Timeline};
-use crate::output::write_finding;
+use crate::output::write_cause;
 use gutter::Gutter;
 use style::{BOLD, CALM, DENY, WARN};
 
@@ -59,8 +60,11 @@ impl Page<'_> {
             self.write_row(out, &gutter, place, row)?;
         }
         writeln!(out)?;
-        for (place, finding) in timeline.findings.iter().enumerate() {
-            write_finding(out, &format!("[{}] ", place + 1), finding, None)?;
+        let numbered = timeline.findings.iter().enumerate().collect();
+        for cause in grouped(numbered, &|(_, finding)| finding.cause()) {
+            let label: String = cause.iter().map(|(place, _)| format!("[{}] ", place + 1)).collect();
+            let findings: Vec<_> = cause.iter().map(|(_, finding)| *finding).collect();
+            write_cause(out, &label, &findings, None)?;
         }
         for note in &timeline.notes {
             let options = Options::new(self.width).initial_indent(INDENT).subsequent_indent("    ");

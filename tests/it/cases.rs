@@ -47,9 +47,18 @@ fn every_case_holds_natively_and_inside_the_wasm() {
     assert!(failures.is_empty(), "{} cases fail:\n{}", failures.len(), failures.join("\n"));
 }
 
+/// What every case is answered.
+pub(crate) fn answers() -> impl Iterator<Item = Answer> {
+    let cases = files("tests/cases", "yaml").into_iter().filter(|path| !is_release_case(path));
+    cases.map(|path| {
+        let case = Case::read(&path).unwrap();
+        let request = case.request.clone().unwrap_or_else(|| case.admission_request());
+        ask(&request, &case.settings)
+    })
+}
+
 fn check(path: &Path) -> Result<(), String> {
-    let file = value(&std::fs::read(path).unwrap()).map_err(|error| format!("{error:?}"))?;
-    let case: Case = serde_json::from_value(file).map_err(|error| error.to_string())?;
+    let case = Case::read(path)?;
     let request = case.request.clone().unwrap_or_else(|| case.admission_request());
     let answer = ask(&request, &case.settings);
     case.expect.compare(&answer)?;
@@ -58,6 +67,11 @@ fn check(path: &Path) -> Result<(), String> {
 }
 
 impl Case {
+    fn read(path: &Path) -> Result<Self, String> {
+        let file = value(&std::fs::read(path).unwrap()).map_err(|error| format!("{error:?}"))?;
+        serde_json::from_value(file).map_err(|error| error.to_string())
+    }
+
     fn admission_request(&self) -> Value {
         let operation = self.operation.as_deref().unwrap();
         let subject = if self.object.is_null() { &self.old_object } else { &self.object };

@@ -249,7 +249,7 @@ fn chart_what_helm_cannot_render_is_told_in_its_own_words() {
     with_each("broken", |chart| {
         for (path, reason) in &charts {
             let output = chart(&[path]);
-            let nothing = "0 objects: 0 denied, 0 normalized, 0 with warnings\n";
+            let nothing = "0 charts: 0 denied, 0 with warnings\n";
             assert_eq!((code(&output), stdout(&output).as_str()), (2, nothing), "{path}");
             let told = stderr(&output);
             assert!(told.contains(reason) && told.matches("Error: ").count() == 1, "once: {told}");

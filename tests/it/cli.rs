@@ -135,7 +135,7 @@ fn cli_quiet_writes_nothing_but_errors() {
 #[test]
 fn cli_bad_documents_are_named_and_the_good_ones_still_judged() {
     let ndjson = b"{\"apiVersion\":\"v1\",\"kind\":\"ServiceAccount\",\"metadata\":{\"name\":\"a\"}}\n{\"hunter2\": \n{\"apiVersion\":\"v1\",\"kind\":\"ServiceAccount\",\"metadata\":{\"name\":\"b\"}}\n";
-    let output = run(&["review"], ndjson);
+    let output = run(&["review", "--all"], ndjson);
     assert_eq!(code(&output), 2);
     assert!(stdout(&output).contains("ServiceAccount a") && stdout(&output).contains("ServiceAccount b"));
     assert!(stderr(&output).starts_with("error: -:2: malformed JSON"), "{}", stderr(&output));
@@ -222,7 +222,7 @@ fn cli_control_characters_of_an_object_reach_no_terminal() {
         "uid": "1", "operation": evil, "kind": {"group": "batch", "version": "v1", "kind": "Job"}, "name": evil,
         "object": {"metadata": {"name": evil}},
     });
-    let output = run(&["review", "--color", "always"], request.to_string().as_bytes());
+    let output = run(&["review", "--all", "--color", "always"], request.to_string().as_bytes());
     assert!(stdout(&output).contains("evil") && !stdout(&output).contains(evil), "{}", stdout(&output));
 }
 

@@ -86,18 +86,20 @@ fn release_a_flip_is_shown_with_its_template_and_remedy() {
         assert_eq!(code(&output), 1, "{}", stderr(&output));
         let text = stdout(&output);
         let lines: Vec<_> = text.lines().collect();
-        assert!(lines.iter().any(|line| line.starts_with("allow CREATE Secret cap") && line.contains(".v1")), "{text}");
-        assert!(lines.iter().any(|line| line.starts_with("deny CREATE Secret cap") && line.contains(".v2")), "{text}");
+        assert!(
+            lines.iter().any(|line| line.starts_with("allow cap") && line.contains("/orders, revision 1")),
+            "{text}"
+        );
+        assert!(
+            lines.iter().any(|line| line.starts_with("deny cap") && line.contains("/orders, revision 2")),
+            "{text}"
+        );
         // However the lines are broken.
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for part in [
-            "deny release-identity-flip /metadata/annotations/helm.sh~1hook Job cap",
-            "/orders-migrations is a resource of the last good revision and a hook in revision 2 ",
-            "deny release-identity-flip /metadata/annotations/helm.sh~1hook ServiceAccount cap",
-            "template flip/templates/all.yaml",
-            "-> In flip/templates/all.yaml, ",
-            "helm.sh/hook: \"post-install,pre-upgrade\"",
-            "--labels stable-hooks/accept-flip=2",
+            "deny release-identity-flip helm.sh/hook ServiceAccount and Job cap",
+            "/orders-migrations: each is a resource of the last good revision and becomes a hook (\"pre-upgrade\"). ",
+            "-> In flip/templates/all.yaml, write helm.sh/hook: \"post-install,pre-upgrade\"",
         ] {
             assert!(words.contains(part), "{part}: {text}");
         }
@@ -178,7 +180,7 @@ fn release_a_hook_that_is_never_deleted_is_denied() {
 #[test]
 fn release_the_users_settings_and_labels_count() {
     let mut accepted = orders(2);
-    accepted["metadata"]["labels"]["stable-hooks/accept-flip"] = json!("2");
+    accepted["metadata"]["labels"]["stable-hooks/accept-release-identity-flip"] = json!("2");
     assert_eq!(code(&judge(&["-q"], &list(&[orders(1), accepted]))), 0);
     let live = file("live.yaml", &json!({"releases": {"baseline": "live"}}));
     let flip = list(&[orders(1), orders(2)]);
@@ -270,7 +272,7 @@ fn release_a_record_that_cannot_be_read_is_named_and_the_others_are_judged() {
         assert!(stderr(&output).starts_with("error: -:1: sh.helm.release.v1.orders.v3: "), "{}", stderr(&output));
         let said = stdout(&output) + &stderr(&output);
         assert!(!["hunter2", "aHVudGVy", "YUhWdWRH"].iter().any(|secret| said.contains(secret)), "{said}");
-        assert!(said.contains("2 objects: 1 denied"), "{said}");
+        assert!(said.contains("2 revisions: 1 denied"), "{said}");
 
         let baseline = file("garbage-baseline.json", &garbage);
         let output = judge(&["-q", "--baseline", &baseline], &orders(1));
@@ -369,7 +371,7 @@ fn release_what_kubectl_cannot_do_is_told() {
     let partly = format!("/bin/cat {partly}; echo 'configmaps is forbidden' >&2; exit 1");
     let (output, _) = with_kubectl("kubectl-partly", &partly, &arguments);
     assert_eq!(code(&output), 2);
-    assert!(stdout(&output).contains("2 objects: 1 denied"), "{}", stderr(&output));
+    assert!(stdout(&output).contains("2 revisions: 1 denied"), "{}", stderr(&output));
 
     let (output, _) = with_kubectl("kubectl-empty", &format!("echo '{}'", list(&[])), &arguments);
     assert_eq!(code(&output), 2);

@@ -27,7 +27,7 @@ const ELSEWHERE: [(&str, &str, &str); 10] = [
     (
         "helm upgrade orders ./chart -n shop --labels",
         "e2e/tests/helm/works.rs",
-        "\"--labels\", \"stable-hooks/accept-flip=2\"",
+        "\"--labels\", \"stable-hooks/accept-release-identity-flip=2\"",
     ),
     ("helm upgrade orders ./chart -n shop", "e2e/tests/helm/works.rs", "hook=false,image=orders:4"),
     ("stable-hooks forecast", "e2e/tests/helm/forecast.rs", "&[\"forecast\", \"-A\""),

@@ -3,7 +3,8 @@
 use std::fs;
 
 use serde_json::Value;
-use stable_hooks_policy::docs::{Policy, questions, rules_table, settings_table};
+use stable_hooks_policy::RuleId;
+use stable_hooks_policy::docs::{Policy, page, questions, rules_table, settings_table};
 
 use crate::cli::{run, stdout};
 use crate::engines::{files, relative, root};
@@ -19,6 +20,15 @@ fn docs_the_tables_are_current() {
     ] {
         assert_block(file, name, &table);
     }
+}
+
+#[test]
+fn docs_every_rule_has_its_page_on_the_web() {
+    for id in RuleId::ALL {
+        assert_current(&format!("docs/rules/{id}.md"), &page(*id));
+    }
+    let pages = files("docs/rules", "md");
+    assert_eq!(pages.len(), RuleId::ALL.len(), "{pages:?}");
 }
 
 #[test]

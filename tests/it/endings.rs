@@ -148,7 +148,7 @@ fn endings_a_field_of_another_type_is_named_with_its_place() {
             assert_eq!(code(&output), 2, "{manifest}");
             assert!(stderr(&output).starts_with(&format!("error: {file}:6: {reason}")), "{}", stderr(&output));
             assert!(!stderr(&output).contains("hunter2"));
-            assert!(stdout(&output).contains("1 objects: "), "the other one is judged: {}", stdout(&output));
+            assert!(stdout(&output).contains("1 object: "), "the other one is judged: {}", stdout(&output));
         }
     }
     for (manifest, reason) in [

@@ -21,11 +21,16 @@ fn account(metadata: &str) -> String {
     format!("apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: migrate\n{metadata}")
 }
 
-/// The stream that comes out, and what is said about it.
+/// The stream that comes out, and what is said about what stays; all that has changed was said too.
 fn fixed(arguments: &[&str], stream: &str) -> (String, String) {
     let output = run(&[&["fix"], arguments].concat(), stream.as_bytes());
     assert_eq!(code(&output), 0, "{}", stderr(&output));
-    (stdout(&output), stderr(&output))
+    let (out, said) = (stdout(&output), stderr(&output));
+    let (mended, left): (Vec<_>, Vec<_>) = said.split_inclusive('\n').partition(|line| line.contains("\" is now \""));
+    let changed = out.lines().zip(stream.lines()).filter(|(after, before)| after != before).count();
+    assert_eq!(mended.is_empty(), out == stream, "{said}");
+    assert!(mended.len() >= changed, "{changed} lines changed: {said}");
+    (out, left.concat())
 }
 
 /// What comes out is `expected`, again when it goes in once more, and nothing is left to say.

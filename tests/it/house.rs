@@ -114,6 +114,7 @@ const STACKS: [(&str, &[&str]); 4] = [
             "settings",
             "selector",
             "finding",
+            "cause",
             "patch",
             "verdict",
             "subject",

@@ -83,15 +83,27 @@ fn release_cases_hold_natively_and_inside_the_wasm() {
     assert!(failures.is_empty(), "{} cases fail:\n{}", failures.len(), failures.join("\n"));
 }
 
+/// What every case is answered.
+pub(crate) fn answers() -> impl Iterator<Item = Answer> {
+    files("tests/cases", "yaml")
+        .into_iter()
+        .filter(|path| is_release_case(path))
+        .map(|path| Case::read(&path).unwrap().ask())
+}
+
 fn check(path: &Path) -> Result<(), String> {
-    let file = value(&std::fs::read(path).unwrap()).map_err(|error| format!("{error:?}"))?;
-    let case: Case = serde_json::from_value(file).map_err(|error| error.to_string())?;
+    let case = Case::read(path)?;
     let answer = case.ask();
     case.expect.compare(&answer)?;
     case.expect.fits_name(path)
 }
 
 impl Case {
+    fn read(path: &Path) -> Result<Self, String> {
+        let file = value(&std::fs::read(path).unwrap()).map_err(|error| format!("{error:?}"))?;
+        serde_json::from_value(file).map_err(|error| error.to_string())
+    }
+
     fn ask(&self) -> Answer {
         let (version, status) = match self.operation {
             Operation::Install => (1, "pending-install"),

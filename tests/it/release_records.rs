@@ -203,9 +203,9 @@ fn release_records_lie_where_their_secret_lies_and_their_objects_where_the_recor
     let answer = ask_with(&request, &by_records(), cluster([&first]));
     assert_eq!(reported(&answer), ["release-identity-flip deny ServiceAccount/orders"]);
     let message = in_one_line(&answer.response.message.unwrap());
-    assert!(message.starts_with("ServiceAccount shop/orders: "));
+    assert!(message.contains("ServiceAccount shop/orders: "), "{message}");
     // Nobody runs Helm's command line there.
-    assert!(message.contains("with the setting releases.accept: [\"flux-system/orders@2\"]"), "{message}");
+    assert!(message.contains("with `releases.accept: [\"flux-system/orders@2:release-identity-flip\"]`"), "{message}");
     // The record of another release of that name, in the objects' namespace, is not the baseline.
     let answer = ask_with(&request, &by_records(), cluster([&revision(1, "deployed", ACCOUNT).secret()]));
     assert!(answer.response.accepted && baseline(&answer) == "the live objects");
@@ -283,13 +283,4 @@ fn flip_of_manifest(manifest: &str) -> Answer {
     let first = with(1, "deployed", "", hook);
     let second = with(2, "pending-upgrade", manifest, json!([]));
     ask_with(&creation(&second), &by_records(), cluster([&first]))
-}
-
-/// Helm prints a denial as it is, in whatever terminal there is.
-#[test]
-fn release_denials_fit_a_terminal_and_end_with_the_command_that_accepts_a_flip_once() {
-    let message = flip(2, "pending-upgrade", &[revision(1, "deployed", ACCOUNT).secret()]).response.message.unwrap();
-    assert!(message.ends_with("--labels stable-hooks/accept-flip=2"), "{message}");
-    assert!(message.lines().all(|line| line.chars().count() <= 98), "{message}");
-    insta::assert_snapshot!("denial", message);
 }

@@ -38,10 +38,10 @@ pub(crate) fn reported(answer: &Answer) -> Vec<String> {
 
 /// Warnings that are no findings: what could not be known.
 pub(crate) fn notes(answer: &Answer) -> Vec<String> {
-    let findings = reported(answer);
-    let warned = findings.iter().filter(|finding| finding.split(' ').nth(1) == Some("warn")).count();
-    let others = answer.response.warnings.iter().flatten().skip(warned);
-    others.filter(|warning| !warning.starts_with("compared with ")).cloned().collect()
+    let annotations = answer.response.audit_annotations.as_ref();
+    let notes = annotations.and_then(|annotations| annotations.get("notes"));
+    let notes: Vec<Value> = notes.map(|json| serde_json::from_str(json).unwrap()).unwrap_or_default();
+    notes.iter().map(|note| note["message"].as_str().unwrap().to_owned()).collect()
 }
 
 fn line(answer: &Answer) -> String {

@@ -149,7 +149,7 @@ fn streams_show_a_bar_on_a_terminal_when_they_take_longer_than_a_second() {
     assert!(slow.trim_end_matches(['\r', '\n']).ends_with("\u{1b}[2K"), "{slow:?}");
     let quick = on_terminal(&format!("{{ {job}; {job}; }} | \"$PROGRAM\" review -q")).unwrap();
     assert_eq!(quick, "");
-    let shown = on_terminal(&format!("{{ {job}; sleep 1.2; {job}; {job}; }} | \"$PROGRAM\" review")).unwrap();
+    let shown = on_terminal(&format!("{{ {job}; sleep 1.2; {job}; {job}; }} | \"$PROGRAM\" review --all")).unwrap();
     assert!(
         shown.contains("Secret a") && !shown.contains("B/s"),
         "results on the same terminal are progress: {shown:?}"

@@ -250,7 +250,7 @@ fn large_record(world: &World, major: Major) -> Report {
     assert!(bytes > 1_000_000, "{bytes} bytes");
     let before = scene.snapshot();
     let run = scene.helm.run(&["upgrade", "orders", &chart]).fails();
-    assert!(run.denial().is_some_and(|denial| denial.contains("(rule release-identity-flip)")), "{}", run.stderr);
+    assert!(run.is_denied_by("release-identity-flip"), "{}", run.stderr);
     assert_eq!(scene.snapshot(), before);
     report(&scene, "Installed; the flip is denied and nothing has changed.", &[])
 }
@@ -304,11 +304,7 @@ fn twenty_at_once(world: &World, major: Major) -> Report {
     for run in at_once([flips, stables].concat()) {
         if run.command.contains("upgrade-only-hook") {
             let run = run.fails();
-            assert!(
-                run.denial().is_some_and(|denial| denial.contains("(rule release-identity-flip)")),
-                "{}",
-                run.stderr
-            );
+            assert!(run.is_denied_by("release-identity-flip"), "{}", run.stderr);
         } else {
             let _ = run.succeeds();
         }

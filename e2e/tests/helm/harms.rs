@@ -280,7 +280,7 @@ impl Harm {
         let (before, history) = (scene.snapshot(), scene.helm.history("orders"));
         let run = (self.act)(&scene).fails();
         let denial = run.denial().unwrap_or_else(|| panic!("not stopped by the policy: {}", run.stderr));
-        assert!(denial.contains(&format!("(rule {})", self.rule)), "{denial}");
+        assert!(run.is_denied_by(self.rule), "{denial}");
         assert!(denial.contains("/templates/"), "the denial does not say where to mend it: {denial}");
         for name in self.names {
             assert!(denial.contains(name), "`{name}` is not in the denial: {denial}");

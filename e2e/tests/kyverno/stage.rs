@@ -99,5 +99,5 @@ impl<'world> Stage<'world> {
 #[track_caller]
 pub(crate) fn is_denied_by(run: Run, rule: &str) {
     let run = run.fails();
-    assert!(run.denial().is_some_and(|denial| denial.contains(&format!("(rule {rule})"))), "{}", run.stderr);
+    assert!(run.is_denied_by(rule), "{}", run.stderr);
 }

@@ -18,9 +18,7 @@ pub(crate) fn check(context: &Context<'_>) -> Vec<Finding> {
         let Check::Object(check) = rules::check(*id) else { continue };
         let Some(problem) = check(context) else { continue };
         let Some(effect) = level.effect(!problem.warn_at_most, mending(context, &problem)) else { continue };
-        let Problem { path, message, help, edits, needs, .. } = problem;
-        let object = context.name.clone();
-        findings.push(Finding { rule: *id, effect, object, path, message, help, needs, edits });
+        findings.push(problem.found(*id, effect, context.name.clone()));
     }
     findings
 }

@@ -1,9 +1,10 @@
 //! Judges a release at the one moment when nothing of it has been touched: when Helm writes its record.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::cluster::{Cluster, Lookup, Query, Unavailable};
-use crate::finding::{Finding, Problem, ReleaseProblem};
+use crate::finding::{Finding, ReleaseProblem};
 use crate::note::{Note, NoteKind};
 use crate::request::StoredRelease;
 use crate::rule::{Level, Mending, RuleId};
@@ -12,8 +13,8 @@ use crate::rules::declare::{Check, Reach};
 use crate::selector::Standing;
 use crate::settings::{BaselineSource, Scope, Settings, Strictness};
 use crate::shown::Shown;
-use crate::subject::release::{ACCEPT_LABEL, Release, Stored};
-use crate::verdict::{Decision, Verdict, decide};
+use crate::subject::release::{Release, Stored};
+use crate::verdict::{Decision, Recorded, Verdict, decide};
 use helm::operation::Operation;
 use helm::record::{self, DecodeError, Record};
 use helm::{history, storage};
@@ -48,11 +49,15 @@ impl Preflight<'_> {
             Ok(record) => self.judge_record(&record),
             Err(error) => {
                 let reason = format!("the release record cannot be read, so the release was not judged: {error}");
-                match self.strictness(self.settings.releases.undecodable) {
+                let namespace = self.stored.namespace().unwrap_or_default();
+                let name = self.stored.label("name").unwrap_or_default();
+                let revision =
+                    self.stored.label("version").and_then(|version| version.parse().ok()).unwrap_or_default();
+                match self.strictness(self.settings.releases.undecodable, (namespace, name, revision)) {
                     Strictness::Warn => {
                         Verdict { notes: vec![Note::new(NoteKind::NotRead, reason)], ..Verdict::allow() }
                     }
-                    Strictness::Deny => refused(reason),
+                    Strictness::Deny => refused((namespace, name, revision), &reason),
                 }
             }
         }
@@ -77,16 +82,36 @@ impl Preflight<'_> {
             None => "the live objects".to_owned(),
         };
         let baseline = baseline.map(|baseline| baseline.record);
-        let accepted_revision = self.stored.label(ACCEPT_LABEL);
-        let stored = Stored { record, namespace, operation: self.operation, told: None, accepted_revision };
+        let stored = Stored { record, namespace, operation: self.operation, told: None };
         let (release, not_known) = Release::prepare(&stored, baseline.as_ref(), self.settings, self.cluster);
         failures.extend(not_known);
-        let on_failure = self.strictness(self.settings.releases.on_lookup_failure);
+        let named = (namespace, &*record.name, record.version);
+        let on_failure = self.strictness(self.settings.releases.on_lookup_failure, named);
         if let (Some(first), Strictness::Deny) = (failures.first(), on_failure) {
-            return refused(format!("the release cannot be judged completely: {}", first.message));
+            return refused(named, &format!("the release cannot be judged completely: {}", first.message));
         }
         notes.extend(failures);
-        Verdict { baseline: Some(compared_with), ..decide(check(&release), notes) }
+        let findings = check(&release, |rule| self.accepts(rule, named));
+        let recorded = Recorded {
+            name: format!("{}/{}", Shown(namespace), Shown(&record.name)),
+            revision: record.version,
+            baseline: compared_with,
+            takes_labels: self.takes_labels(&release),
+        };
+        Verdict { release: Some(recorded), ..decide(findings, notes) }
+    }
+
+    /// Somebody has accepted what this rule finds in this revision.
+    fn accepts(&self, rule: RuleId, (namespace, name, revision): Named<'_>) -> bool {
+        let releases = &self.settings.releases;
+        let label = rule.accept_label().filter(|_| releases.accept_label);
+        let labelled = label.and_then(|label| self.stored.label(&label)) == Some(revision.to_string().as_str());
+        labelled || releases.accepts(namespace, name, revision, Some(rule))
+    }
+
+    /// `helm rollback` has no flag for labels, and where records are stored apart no command is run by hand.
+    fn takes_labels(&self, release: &Release<'_>) -> bool {
+        self.settings.releases.accept_label && self.operation != Operation::Rollback && !release.is_stored_apart()
     }
 
     /// The record that this one is compared with, if the settings ask for one; the note says why there is none.
@@ -137,18 +162,29 @@ impl Preflight<'_> {
         stored.storage.decode(stored.data().unwrap_or_default(), record::Limits { inflated_bytes })
     }
 
-    /// The strictness as it is set; a rollback is only warned about where the settings say so for rollbacks.
-    fn strictness(&self, set: Strictness) -> Strictness {
-        if self.settings.releases.is_lenient(self.operation) { Strictness::Warn } else { set }
+    /// The strictness as it is set; it only warns of rollbacks where the settings say so for them, and of a revision that
+    /// an administrator has accepted.
+    fn strictness(&self, set: Strictness, (namespace, name, revision): Named<'_>) -> Strictness {
+        let releases = &self.settings.releases;
+        let is_lenient = releases.is_lenient(self.operation) || releases.accepts(namespace, name, revision, None);
+        if is_lenient { Strictness::Warn } else { set }
     }
 }
 
-fn refused(reason: String) -> Verdict {
+/// A release and one of its revisions: the namespace of the record, the name, the number.
+type Named<'a> = (&'a str, &'a str, u64);
+
+fn refused((namespace, name, revision): Named<'_>, reason: &str) -> Verdict {
+    let (namespace, name) = (Shown(namespace), Shown(name));
+    let reason = format!(
+        "revision {revision} was not recorded and no object of the release was touched: {reason}\nAn administrator lets it \
+         pass with the setting `releases.accept: [\"{namespace}/{name}@{revision}\"]`."
+    );
     Verdict { decision: Decision::Refuse(reason), ..Verdict::allow() }
 }
 
 /// Every finding about a release, in the order of the registry.
-fn check(release: &Release<'_>) -> Vec<Finding> {
+fn check(release: &Release<'_>, is_accepted: impl Fn(RuleId) -> bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     for id in RuleId::ALL {
         let level = release.settings.level(*id);
@@ -158,27 +194,42 @@ fn check(release: &Release<'_>) -> Vec<Finding> {
         let Check::Release(check, reach) = rules::check(*id) else { continue };
         for found in check(release) {
             let Some(may_deny) = may_deny(release, reach, &found) else { continue };
-            let ReleaseProblem { object, problem: Problem { path, message, help, needs, warn_at_most, .. }, .. } =
-                found;
-            let may_deny = may_deny && !warn_at_most && !release.is_lenient();
+            let ReleaseProblem { object, problem, .. } = found;
+            let may_deny = may_deny && !problem.warn_at_most && !release.is_lenient() && !is_accepted(*id);
             let Some(effect) = level.effect(may_deny, Mending::Impossible) else { continue };
-            findings.push(Finding { rule: *id, effect, object, path, message, help, needs, edits: Vec::new() });
+            findings.push(problem.found(*id, effect, object));
         }
+    }
+    without_echoes(findings)
+}
+
+/// A finding says nothing new where another one about the same object is mended by the same change.
+fn without_echoes(mut findings: Vec<Finding>) -> Vec<Finding> {
+    for (echo, voice) in ECHOES {
+        let voices = findings.iter().filter(|finding| finding.rule == voice);
+        let said: BTreeSet<_> = voices.map(|finding| finding.object.clone()).collect();
+        findings.retain(|finding| finding.rule != echo || !said.contains(&finding.object));
     }
     findings
 }
+
+/// Rules, each with the one whose remedy mends what it finds too.
+const ECHOES: [(RuleId, RuleId); 3] = [
+    (RuleId::ConditionalHookTemplate, RuleId::ReleaseIdentityFlip),
+    (RuleId::OneSidedHook, RuleId::ReleaseIdentityFlip),
+    (RuleId::HookLogRetention, RuleId::HookNeverDeleted),
+];
 
 /// Whether a rule of that reach may deny for such an object; `None` where it says nothing about it.
 fn may_deny(release: &Release<'_>, reach: Reach, found: &ReleaseProblem) -> Option<bool> {
     match (found.standing, reach) {
         (Standing::OptedOut, _) | (Standing::Other, Reach::Migrations) => None,
         (standing, Reach::Scope) => {
-            let may_deny = !release.is_flip_accepted;
             let of_judged_kind = |may_deny| found.object.judged_kind().map(|_| may_deny);
             match release.settings.releases.scope {
-                Scope::All => Some(may_deny),
-                Scope::JobsAndServiceAccounts => of_judged_kind(may_deny),
-                Scope::Selected if standing == Standing::Migration => Some(may_deny),
+                Scope::All => Some(true),
+                Scope::JobsAndServiceAccounts => of_judged_kind(true),
+                Scope::Selected if standing == Standing::Migration => Some(true),
                 Scope::Selected => of_judged_kind(false),
             }
         }

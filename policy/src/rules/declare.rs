@@ -23,7 +23,7 @@ pub(crate) enum Check {
 /// The objects of a release that a rule is about; never one with the label `stable-hooks/migration: "false"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// `releases.scope` says so, and a flip that was accepted is only warned about.
+    /// `releases.scope` says so.
     Scope,
     /// All objects; what is no migration is only warned about.
     WarnsOfOthers,

@@ -5,6 +5,7 @@ use helm::operation::Operation;
 use super::labels::{is_dns_label, is_dns_subdomain};
 use super::reader::Node;
 use super::words::{BaselineSource, Scope, Strictness};
+use crate::rule::{Family, RuleId};
 
 /// How release records are judged.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,18 +13,13 @@ pub(crate) struct Releases {
     pub(crate) scope: Scope,
     pub(crate) rollback: Strictness,
     pub(crate) baseline: BaselineSource,
-    pub(super) accept: Vec<Accepted>,
+    /// Revisions that may be recorded as they are: `namespace/name@revision`, and behind a colon for which rules.
+    pub(super) accept: Vec<String>,
+    /// Labels on a record accept too.
+    pub(crate) accept_label: bool,
     pub(crate) undecodable: Strictness,
     pub(crate) on_lookup_failure: Strictness,
     pub(crate) limits: Limits,
-}
-
-/// One flip that may happen once: `namespace/name@revision`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Accepted {
-    namespace: String,
-    release: String,
-    revision: u64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +41,7 @@ impl Default for Releases {
             rollback: Strictness::Warn,
             baseline: BaselineSource::Live,
             accept: Vec::new(),
+            accept_label: true,
             undecodable: Strictness::Warn,
             on_lookup_failure: Strictness::Warn,
             limits: Limits { lookups: 32, revisions: 10, inflated_bytes: 16 << 20, documents: 10_000 },
@@ -53,15 +50,14 @@ impl Default for Releases {
 }
 
 impl Releases {
-    pub(crate) fn accepts(&self, namespace: &str, release: &str, revision: u64) -> bool {
-        let wanted = Accepted { namespace: namespace.to_owned(), release: release.to_owned(), revision };
-        self.accept.contains(&wanted)
-    }
-
-    /// The flips that may happen, as they are written.
-    pub(super) fn accepted(&self) -> Vec<String> {
-        let entry = |Accepted { namespace, release, revision }: &Accepted| format!("{namespace}/{release}@{revision}");
-        self.accept.iter().map(entry).collect()
+    /// An entry names the revision and, where it names rules, this one; of a record that no rule could judge, none.
+    pub(crate) fn accepts(&self, namespace: &str, release: &str, revision: u64, rule: Option<RuleId>) -> bool {
+        let named = format!("{namespace}/{release}@{revision}");
+        self.accept.iter().filter_map(|entry| entry.strip_prefix(&named)).any(|rest| {
+            let rules = rest.strip_prefix(':');
+            rest.is_empty()
+                || rules.zip(rule).is_some_and(|(rules, rule)| rules_of(rules).any(|name| name == rule.as_str()))
+        })
     }
 
     /// The operation is a rollback, and the settings only warn of those: it may be the only way out.
@@ -79,10 +75,11 @@ impl Releases {
                 baseline.word("live or record", BaselineSource::parse, |value| self.baseline = value);
             });
             section.field("accept", |accept| {
-                let expected = "namespace/name@revision";
-                let entries = accept.strings(expected, |entry| Accepted::parse(entry).is_some());
-                self.accept = entries.iter().filter_map(|entry| Accepted::parse(entry)).collect();
+                let expected =
+                    "namespace/name@revision, or with rules for releases behind it: namespace/name@revision:rule,rule";
+                self.accept = accept.strings(expected, |entry| is_revision(entry) == Some(true));
             });
+            section.field("acceptLabel", |node| node.boolean(|value| self.accept_label = value));
             section.field("undecodable", |node| strictness(node, &mut self.undecodable));
             section.field("onLookupFailure", |node| strictness(node, &mut self.on_lookup_failure));
             section.field("limits", |node| limits(node, &mut self.limits));
@@ -103,21 +100,29 @@ fn strictness(node: &Node<'_>, strictness: &mut Strictness) {
     node.word("warn or deny", Strictness::parse, |value| *strictness = value);
 }
 
-impl Accepted {
-    fn parse(entry: &str) -> Option<Self> {
-        let (namespace, rest) = entry.split_once('/')?;
-        let (release, revision) = rest.split_once('@')?;
-        let is_valid = is_dns_label(namespace) && is_dns_subdomain(release);
-        let (namespace, release) = (namespace.to_owned(), release.to_owned());
-        is_valid.then_some(Self { namespace, release, revision: revision.parse().ok()? })
-    }
+/// The entry names a revision, and behind it rules for releases or nothing; `None` where a part is missing.
+fn is_revision(entry: &str) -> Option<bool> {
+    let (namespace, rest) = entry.split_once('/')?;
+    let (release, rest) = rest.split_once('@')?;
+    let (revision, rules) = rest.split_once(':').unwrap_or((rest, RuleId::ReleaseIdentityFlip.as_str()));
+    let is_number = revision.parse::<u64>().is_ok() && !revision.starts_with(['0', '+']);
+    let mut rules = rules_of(rules);
+    Some(is_dns_label(namespace) && is_dns_subdomain(release) && is_number && rules.all(judges_releases))
+}
+
+fn rules_of(rules: &str) -> impl Iterator<Item = &str> {
+    rules.split(',').map(str::trim)
+}
+
+fn judges_releases(rule: &str) -> bool {
+    rule.parse().is_ok_and(|rule: RuleId| rule.family() == Family::Release)
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{BaselineSource, Scope, Strictness};
+    use super::{BaselineSource, RuleId, Scope, Strictness};
     use crate::settings::Settings;
     use crate::testing::test;
 
@@ -129,7 +134,7 @@ mod tests {
     fn every_field_arrives() {
         let releases = parse(json!({
             "scope": "selected", "rollback": "deny", "baseline": "record", "accept": ["shop/orders@7"],
-            "undecodable": "deny", "onLookupFailure": "deny",
+            "acceptLabel": false, "undecodable": "deny", "onLookupFailure": "deny",
             "limits": {"lookups": 1, "revisions": 2, "inflatedBytes": 3, "documents": 4},
         }))
         .unwrap()
@@ -139,18 +144,35 @@ mod tests {
         assert_eq!(strict, [Strictness::Deny; 3]);
         let limits = &releases.limits;
         assert_eq!([limits.lookups, limits.revisions, limits.inflated_bytes, limits.documents], [1, 2, 3, 4]);
-        assert!(releases.accepts("shop", "orders", 7));
-        assert!(!releases.accepts("shop", "orders", 8) && !releases.accepts("other", "orders", 7));
+        assert!(!releases.accept_label);
+    }
+
+    #[test]
+    fn an_entry_accepts_one_revision_whole_or_for_the_rules_that_it_names() {
+        let written = json!({"accept": ["shop/orders@7", "shop/a.b@8:hook-order, dropped-hook"]});
+        let releases = parse(written).unwrap().releases;
+        let order = Some(RuleId::HookOrder);
+        assert!(releases.accepts("shop", "orders", 7, order) && releases.accepts("shop", "orders", 7, None));
+        assert!(!releases.accepts("shop", "orders", 8, order) && !releases.accepts("other", "orders", 7, order));
+        assert!(
+            releases.accepts("shop", "a.b", 8, order) && releases.accepts("shop", "a.b", 8, Some(RuleId::DroppedHook))
+        );
+        assert!(!releases.accepts("shop", "a.b", 8, Some(RuleId::HookNeverDeleted)));
+        assert!(!releases.accepts("shop", "a.b", 8, None));
+        assert!(!releases.accepts("shop", "orders", 77, None) && !releases.accepts("shop", "a.b", 81, order));
     }
 
     #[test]
     fn problems_are_told_with_their_path() {
         let error =
-            parse(json!({"scope": "some", "accept": ["orders@7", "a/b@x"], "limits": {"lookups": -1}})).unwrap_err();
+            parse(json!({"scope": "some", "accept": ["orders@7", "a/b@x", "a/b@1:", "a/b@1:hook-weight"], "limits": {"lookups": -1}})).unwrap_err();
         for part in [
             "releases.scope: expected jobs-and-serviceaccounts, selected or all, found \"some\"",
-            "releases.accept[0]: expected namespace/name@revision, found \"orders@7\"",
+            "releases.accept[0]: expected namespace/name@revision, or with rules",
+            "namespace/name@revision:rule,rule, found \"orders@7\"",
             "releases.accept[1]: expected namespace/name@revision",
+            "releases.accept[2]: expected namespace/name@revision",
+            "releases.accept[3]: expected namespace/name@revision",
             "releases.limits.lookups: expected a whole number, 0 or more, found a number",
         ] {
             assert!(error.contains(part), "{part:?} is missing in:\n{error}");

@@ -153,9 +153,16 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         path: "releases.accept",
-        value: Some(|settings| json!(settings.releases.accepted())),
-        help: "flips that may happen, each once: `namespace/name@revision`, the namespace in which the release's records are stored and the very revision that flips",
+        value: Some(|settings| json!(settings.releases.accept)),
+        help: "revisions that pass with warnings, each once: `namespace/name@revision`, the namespace being the one in which the release's records are stored; `namespace/name@revision:rule,rule` only for these rules",
         form: Form::Texts,
+        obeyed_by: Obeyed::ByReleases,
+    },
+    Setting {
+        path: "releases.acceptLabel",
+        value: Some(|settings| json!(settings.releases.accept_label)),
+        help: "the label `stable-hooks/accept-<rule>: \"<revision>\"` on a record lets that rule's findings of that revision pass with warnings, of every rule but `foreign-takeover`",
+        form: Form::Boolean,
         obeyed_by: Obeyed::ByReleases,
     },
     Setting {

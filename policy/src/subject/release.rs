@@ -14,7 +14,6 @@ use crate::name::Name;
 use crate::note::Note;
 use crate::object::Object;
 use crate::settings::Settings;
-use crate::shown::Shown;
 pub(crate) use contents::{Contents, HookDocument, ResourceDocument};
 use helm::Event;
 use helm::operation::{Operation, Told};
@@ -22,9 +21,6 @@ use helm::record::{ApplyMethod, Record};
 pub(crate) use lookups::Live;
 use lookups::Lookups;
 pub(crate) use template::Template;
-
-/// The label of a record that accepts its flips; good only for the revision that it names.
-pub(crate) const ACCEPT_LABEL: &str = "stable-hooks/accept-flip";
 
 /// Everything that the release rules look at.
 pub(crate) struct Release<'a> {
@@ -37,7 +33,6 @@ pub(crate) struct Release<'a> {
     pub(crate) namespace: &'a str,
     /// Where its objects live; Flux lets the two differ.
     objects_namespace: &'a str,
-    pub(crate) revision: u64,
     pub(crate) apply_method: ApplyMethod,
     pub(crate) record: Contents<'a>,
     /// The contents of the release's last good revision, where its record could be read.
@@ -47,7 +42,6 @@ pub(crate) struct Release<'a> {
     /// That revision is the one that an install made.
     pub(crate) is_baseline_first: bool,
     live: BTreeMap<Name, Live>,
-    pub(crate) is_flip_accepted: bool,
 }
 
 /// A record, its labels, and where it is stored.
@@ -56,7 +50,6 @@ pub(crate) struct Stored<'a> {
     pub(crate) namespace: &'a str,
     pub(crate) operation: Operation,
     pub(crate) told: Option<Told>,
-    pub(crate) accepted_revision: Option<&'a str>,
 }
 
 impl<'a> Release<'a> {
@@ -79,8 +72,6 @@ impl<'a> Release<'a> {
         lookups.look_at(&contents);
         let (live, failures) = lookups.finish();
         let notes = contents.notes().chain(failures).collect();
-        let labelled = stored.accepted_revision == Some(record.version.to_string().as_str());
-        let listed = settings.releases.accepts(stored.namespace, &record.name, record.version);
         let release = Self {
             settings,
             operation: stored.operation,
@@ -88,14 +79,12 @@ impl<'a> Release<'a> {
             name: &record.name,
             namespace: stored.namespace,
             objects_namespace: &record.namespace,
-            revision: record.version,
             apply_method: record.apply_method,
             record: contents,
             baseline,
             has_baseline_failed,
             is_baseline_first,
             live,
-            is_flip_accepted: labelled || listed,
         };
         (release, notes)
     }
@@ -105,24 +94,8 @@ impl<'a> Release<'a> {
         self.settings.releases.is_lenient(self.operation)
     }
 
-    /// The way to let a flip through once: a rollback has no such flag, and where records are stored apart from their
-    /// objects, as under Flux, the command is not run by hand.
-    pub(crate) fn acceptance(&self) -> String {
-        let (name, namespace, revision) = (Shown(self.name), Shown(self.namespace), self.revision);
-        match self.operation {
-            Operation::Upgrade if !self.is_stored_apart() => format!(
-                "\nIf the change is meant, accept it once:\n  helm upgrade {name} CHART -n {namespace} --labels \
-                 {ACCEPT_LABEL}={revision}"
-            ),
-            Operation::Install | Operation::Upgrade | Operation::Rollback => format!(
-                "\nIf the change is meant, accept it once with the setting\n  releases.accept: \
-                 [\"{namespace}/{name}@{revision}\"]"
-            ),
-        }
-    }
-
-    /// The record lies in another namespace than its objects.
-    fn is_stored_apart(&self) -> bool {
+    /// The record lies in another namespace than its objects, as under Flux.
+    pub(crate) fn is_stored_apart(&self) -> bool {
         self.namespace != self.objects_namespace
     }
 
@@ -264,8 +237,7 @@ mod tests {
         let record = Record { hooks: vec![hook], ..Record::default() };
         let settings = Settings::default();
         let runs = |told| {
-            let stored =
-                Stored { record: &record, namespace: "", operation: Operation::Upgrade, told, accepted_revision: None };
+            let stored = Stored { record: &record, namespace: "", operation: Operation::Upgrade, told };
             Release::prepare(&stored, None, &settings, &NoCluster).0.hooks_now().count()
         };
         let told = Told { runs_no_hooks: true, takes_ownership: false, waits: false, timeout: Duration::from_mins(5) };

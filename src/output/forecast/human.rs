@@ -1,23 +1,62 @@
-//! A table, the findings below it, and the sum.
+//! A table, below it each cause once with its releases, and the sum.
 
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
+use stable_hooks_policy::cause::{grouped, subject};
 use stable_hooks_policy::shown::{Shown, Visible};
 use textwrap::core::display_width;
 
 use crate::forecast::{Forecast, Outlook, Summary};
-use crate::output::human::{fill, paragraph, write_findings};
+use crate::judged::Finding;
+use crate::output::human::{fill, head, paragraph, write_help};
+
+/// How many objects of a cause are named: each release has its own.
+const MOST_NAMES: usize = 3;
 
 const HEAD: [&str; 5] = ["OUTLOOK", "NAMESPACE", "RELEASE", "CHART", "WHY"];
 
 pub(super) fn write(out: &mut dyn Write, forecasts: &[Forecast]) -> io::Result<()> {
     write_table(out, forecasts)?;
-    for forecast in forecasts.iter().filter(|forecast| forecast.outlook() != Outlook::Stable) {
+    let judged = forecasts.iter().filter_map(|forecast| Some((forecast, forecast.judged.as_ref().ok()?)));
+    let found = judged.flat_map(|(forecast, judged)| judged.findings.iter().map(move |finding| (forecast, finding)));
+    for cause in grouped(found.collect(), &|(_, finding)| finding.cause()) {
         writeln!(out)?;
-        write_forecast(out, forecast)?;
+        write_cause(out, &cause)?;
+    }
+    let troubles = forecasts.iter().filter_map(|forecast| Some((forecast, forecast.judged.as_ref().err()?)));
+    for releases in grouped(troubles.collect(), &|(_, trouble)| trouble.reason.clone()) {
+        let Some((_, trouble)) = releases.first() else { continue };
+        let style = style(Outlook::NotForecastable);
+        writeln!(out, "\n{style}{}{style:#}", Outlook::NotForecastable.as_str())?;
+        paragraph(out, &trouble.reason)?;
+        write_releases(out, releases.iter().map(|(forecast, _)| *forecast))?;
     }
     writeln!(out, "{}{}", if forecasts.is_empty() { "" } else { "\n" }, Summary::of(forecasts))
+}
+
+/// One cause, and the releases whose upgrade would meet it.
+fn write_cause(out: &mut dyn Write, found: &[(&Forecast, &Finding)]) -> io::Result<()> {
+    let Some((_, finding)) = found.first() else { return Ok(()) };
+    if finding.rule.is_none() {
+        fill(out, "", &format!("{} {}", head(finding), Visible(&finding.message.replace('\n', " "))))?;
+    } else {
+        fill(out, "", &head(finding))?;
+        let objects: Vec<_> = found.iter().map(|(_, finding)| &finding.object).collect();
+        let each = if objects.len() > 1 { "each " } else { "" };
+        paragraph(out, &format!("{}: {each}{}", subject(objects, MOST_NAMES), finding.message))?;
+        write_help(out, finding)?;
+    }
+    write_releases(out, found.iter().map(|(forecast, _)| *forecast))
+}
+
+/// Each of them once, though several of its objects may have been found.
+fn write_releases<'f>(out: &mut dyn Write, forecasts: impl Iterator<Item = &'f Forecast>) -> io::Result<()> {
+    let name = |forecast: &&Forecast| format!("{}/{}", Shown(&forecast.namespace), Shown(&forecast.name));
+    let releases = grouped(forecasts.collect(), &name);
+    let names: Vec<_> = releases.iter().filter_map(|release| release.first()).map(name).collect();
+    let releases = if names.len() == 1 { "release" } else { "releases" };
+    paragraph(out, &format!("{} {releases}: {}", names.len(), names.join(", ")))
 }
 
 fn write_table(out: &mut dyn Write, forecasts: &[Forecast]) -> io::Result<()> {
@@ -52,17 +91,6 @@ fn write_row(out: &mut dyn Write, cells: &[String], widths: &[usize], style: Sty
     let first = widths.first().copied().unwrap_or_default();
     let (outlook, rest) = line.split_at_checked(first).unwrap_or((&line, ""));
     writeln!(out, "{style}{outlook}{style:#}{}", rest.trim_end())
-}
-
-fn write_forecast(out: &mut dyn Write, forecast: &Forecast) -> io::Result<()> {
-    let outlook = forecast.outlook();
-    let (style, word) = (style(outlook).bold(), outlook.as_str());
-    let (namespace, name) = (Shown(&forecast.namespace), Shown(&forecast.name));
-    fill(out, "", &format!("{style}{word}{style:#} {namespace}/{name}, revision {}", forecast.revision))?;
-    match &forecast.judged {
-        Ok(judged) => write_findings(out, judged),
-        Err(trouble) => paragraph(out, &trouble.reason),
-    }
 }
 
 fn style(outlook: Outlook) -> Style {

@@ -99,7 +99,7 @@ mod tests {
         let settings = Settings::parse(&json!({"events": {"complete": complete}})).unwrap();
         let mut problem = check(&Context::new(&asking(Change::Create { object }), &settings).unwrap())?;
         match problem.edits.remove(0) {
-            Edit::Set { value, .. } => Some((value, problem.help)),
+            Edit::Set { value, .. } => Some((value, problem.remedy.text)),
             Edit::Remove { .. } => None,
         }
     }

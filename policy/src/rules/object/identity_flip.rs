@@ -196,7 +196,7 @@ fn on_purpose(context: &Context<'_>) -> String {
         _ => "",
     };
     format!(
-        "If the change is meant: kubectl {namespace}label {} {} {label} --overwrite{also}, repeat it, then take the \
+        "If the change is meant: `kubectl {namespace}label {} {} {label} --overwrite`{also}, repeat it, then take the \
          label off again.",
         kind.to_lowercase(),
         Shown(name)
@@ -234,15 +234,23 @@ mod tests {
         assert!(problem.message.starts_with(
             "was a resource of Helm release shop/orders and would become a Helm hook (helm.sh/hook: \"pre-upgrade\")"
         ));
-        assert!(problem.help.contains("always helm.sh/hook: \"post-install,pre-upgrade\""), "{}", problem.help);
-        assert!(problem.help.contains("kubectl -n n label job a stable-hooks/migration=false --overwrite"));
+        assert!(
+            problem.remedy.text.contains("always helm.sh/hook: \"post-install,pre-upgrade\""),
+            "{}",
+            problem.remedy.text
+        );
+        assert!(problem.remedy.text.contains("`kubectl -n n label job a stable-hooks/migration=false --overwrite`"));
         assert!(!problem.warn_at_most);
     }
 
     #[test]
     fn pre_install_is_never_recommended_to_what_was_plain() {
         let problem = flip(&json!({}), &json!({"helm.sh/hook": "pre-install,pre-upgrade"})).unwrap();
-        assert!(problem.help.contains("always helm.sh/hook: \"post-install,pre-upgrade\""), "{}", problem.help);
+        assert!(
+            problem.remedy.text.contains("always helm.sh/hook: \"post-install,pre-upgrade\""),
+            "{}",
+            problem.remedy.text
+        );
     }
 
     #[test]
@@ -263,7 +271,7 @@ mod tests {
             let problem = flip(&old, &new).unwrap();
             assert!(problem.message.contains(harm), "{harm}: {}", problem.message);
             let argocd = harm.starts_with("Argo CD");
-            assert_eq!(problem.help.starts_with("In Git"), argocd, "{}", problem.help);
+            assert_eq!(problem.remedy.text.starts_with("In Git"), argocd, "{}", problem.remedy.text);
         }
     }
 
@@ -274,7 +282,7 @@ mod tests {
             (json!({"argocd.argoproj.io/hook": "Sync,PreSync"}), "put argocd.argoproj.io/hook: \"PreSync,Sync\" back"),
         ] {
             let problem = flip(&old, &json!({})).unwrap();
-            assert!(problem.help.contains(remedy), "{}", problem.help);
+            assert!(problem.remedy.text.contains(remedy), "{}", problem.remedy.text);
         }
     }
 
@@ -287,7 +295,9 @@ mod tests {
         let (old, new) = (object(json!({})), object(json!({"helm.sh/hook": "pre-upgrade"})));
         let change = Change::Update { object: new, old: Some(old) };
         let problem = check(&Context::new(&asking(change), &Settings::default()).unwrap()).unwrap();
-        assert!(problem.help.contains("--overwrite (and set that label to \"false\" in what you apply), repeat it"));
+        assert!(
+            problem.remedy.text.contains("--overwrite` (and set that label to \"false\" in what you apply), repeat it")
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
-use crate::finding::{FieldPath, ReleaseProblem};
+use crate::finding::{FieldPath, Problem, ReleaseProblem};
 use crate::name::Name;
 use crate::rules::declare::{Reach, declare_rule};
-use crate::subject::release::{Release, Template};
+use crate::subject::release::{Contents, Release, Template};
 use helm::operation::Operation;
 
 declare_rule! {
@@ -56,29 +56,21 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
     let is_conditional = |key: &Name, template: Template<'_>| {
         key.judged_kind().is_some() && release.record.conditional_templates.contains(template.0)
     };
-    let mut problems = Vec::new();
-    for hook in release.record.hooks.iter().filter(|hook| is_conditional(&hook.key, hook.template)) {
-        let (message, help) = describe(hook.template);
-        problems.push(hook.problem(FieldPath::annotation(helm::HOOK), message, help));
-    }
-    for resource in release.record.resources.iter().filter(|resource| is_conditional(&resource.key, resource.template))
-    {
-        let (message, help) = describe(resource.template);
-        problems.push(resource.problem(FieldPath::annotation(helm::HOOK), message, help));
-    }
-    problems
+    let Contents { hooks, resources, .. } = &release.record;
+    let hooks = hooks.iter().map(|hook| (&hook.key, hook.template, hook.standing));
+    let resources = resources.iter().map(|resource| (&resource.key, resource.template, resource.standing));
+    let conditional = hooks.chain(resources).filter(|(key, template, _)| is_conditional(key, *template));
+    conditional.map(|(key, template, standing)| ReleaseProblem::new(key, standing, describe(template))).collect()
 }
 
-fn describe(template: Template<'_>) -> (String, String) {
+fn describe(template: Template<'_>) -> Problem {
     let message = format!(
-        "is rendered by a template ({}) that mentions {} and also .Release.IsInstall or .Release.IsUpgrade. If the one \
-         depends on the other, the next upgrade turns it over.",
-        template.place(),
+        "is rendered by a template that mentions {} and also .Release.IsInstall or .Release.IsUpgrade. If the one depends \
+         on the other, the next upgrade flips it.",
         helm::HOOK
     );
-    let help = format!(
-        "`stable-hooks chart` tells. If it does, take the condition off the hook annotations in {}: always or never.",
-        template.place()
+    let remedy = template.remedy(
+        "take such a condition off the hook annotations: always or never. `stable-hooks chart` tells whether there is one.",
     );
-    (message, help)
+    Problem::new(FieldPath::annotation(helm::HOOK), message, remedy)
 }

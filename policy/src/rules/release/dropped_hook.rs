@@ -1,4 +1,4 @@
-use crate::finding::{FieldPath, ReleaseProblem};
+use crate::finding::{FieldPath, Outcome, ReleaseProblem, Remedy};
 use crate::name::Name;
 use crate::rules::declare::{Reach, declare_rule};
 use crate::shown::Shown;
@@ -68,20 +68,20 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
                 continue;
             }
             let harm = if release.keeps(&resource.key) {
-                "The live object stays, because of helm.sh/resource-policy: keep, and is no part of the release any more."
+                "It stays, because of helm.sh/resource-policy: keep, and is no part of the release any more."
             } else {
-                "Helm would delete the live object, and create nothing in its place."
+                "Helm would delete it, and create nothing in its place."
             };
-            let (message, help) = describe(release, resource.template, &dropped.events, "a resource", harm);
-            let problem = resource.problem(FieldPath::annotation(helm::HOOK), message, help);
+            let (message, remedy) = describe(resource.template, &dropped.events, "a resource", harm);
+            let problem = resource.problem(FieldPath::annotation(helm::HOOK), message, remedy).ending_in(Outcome::Gone);
             problems.push(if release.keeps(&resource.key) { problem.warn_at_most() } else { problem });
         }
     }
     for hook in baseline.hooks.iter().filter(|hook| hook.is_part_of_the_release()) {
         if let Some(dropped) = dropped(release, &hook.key, hook.template) {
             let harm = "It would not run any more.";
-            let (message, help) = describe(release, hook.template, &dropped.events, "a hook", harm);
-            problems.push(hook.problem(FieldPath::annotation(helm::HOOK), message, help).warn_at_most());
+            let (message, remedy) = describe(hook.template, &dropped.events, "a hook", harm);
+            problems.push(hook.problem(FieldPath::annotation(helm::HOOK), message, remedy).warn_at_most());
         }
     }
     problems
@@ -95,15 +95,12 @@ fn dropped<'r>(release: &'r Release<'_>, key: &Name, template: Template<'_>) -> 
     release.record.dropped_hooks.iter().find(|dropped| dropped.template == template.0)
 }
 
-fn describe(release: &Release<'_>, template: Template<'_>, events: &str, before: &str, harm: &str) -> (String, String) {
-    (
-        format!(
-            "is {before} of the last good revision ({template}) and missing in revision {}: Helm drops a document with \
-             {}: \"{}\", for it has an event that Helm does not know, or an empty one. {harm}",
-            release.revision,
-            helm::HOOK,
-            Shown(events)
-        ),
-        format!("In {}, correct the events, or leave the annotation out.{}", template.place(), release.acceptance()),
-    )
+fn describe(template: Template<'_>, events: &str, before: &str, harm: &str) -> (String, Remedy) {
+    let message = format!(
+        "is {before} of the last good revision and missing in this one: Helm drops a document with {}: \"{}\", for it has \
+         an event that Helm does not know, or an empty one. {harm}",
+        helm::HOOK,
+        Shown(events)
+    );
+    (message, template.remedy("correct the events, or leave the annotation out."))
 }

@@ -1,4 +1,4 @@
-use crate::finding::{FieldPath, ReleaseProblem};
+use crate::finding::{FieldPath, Outcome, ReleaseProblem};
 use crate::identity::Identity;
 use crate::rules::declare::{Reach, declare_rule};
 use crate::subject::release::Release;
@@ -80,12 +80,12 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
             hook.problem(
                 FieldPath::annotation(helm::HOOK),
                 format!(
-                    "lives as {owner}, and is a hook of this release ({}). Helm deletes a hook's object before \
-                     it creates it, without asking whose it is: the other release would lose it.",
-                    hook.template
+                    "lives as {owner}, and is a hook of this release. Helm deletes a hook's object before it creates it, \
+                     without asking whose it is: the other release would lose it."
                 ),
-                format!("In {}, give it a name that holds the release's name.", hook.template.place()),
+                hook.template.remedy("give it a name that holds the release's name."),
             )
+            .ending_in(Outcome::MadeAnew)
         })
         .collect()
 }

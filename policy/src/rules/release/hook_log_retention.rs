@@ -62,15 +62,9 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
         Some(hook.problem(
             FieldPath::annotation(helm::HOOK_DELETE_POLICY),
             format!(
-                "has {removes} in its delete policy ({}): the Job and the migration's logs are deleted as soon as it \
-                     {ends}.",
-                hook.template
+                "has {removes} in its delete policy: the Job and the migration's logs are deleted as soon as it {ends}."
             ),
-            format!(
-                "In {}, {first}write {}: \"before-hook-creation\".",
-                hook.template.place(),
-                helm::HOOK_DELETE_POLICY
-            ),
+            hook.template.remedy(format!("{first}write {}: \"before-hook-creation\".", helm::HOOK_DELETE_POLICY)),
         ))
     })
     .collect()

@@ -1,4 +1,4 @@
-use crate::finding::{FieldPath, ReleaseProblem};
+use crate::finding::{FieldPath, Outcome, ReleaseProblem, Remedy};
 use crate::name::Name;
 use crate::references::{Reference, Services, named_services, references};
 use crate::rules::declare::{Reach, declare_rule};
@@ -152,27 +152,30 @@ impl Late<'_> {
         let unless =
             if exists.is_none() { " or was created before, which could not be looked up: if not," } else { ":" };
         let message = format!(
-            "needs {key} ({field}), which this release creates only after it ({template}){unless} as a {} hook it would \
-             wait until the timeout, and the {} would fail.",
+            "needs {} ({field}), which this release creates only after it{unless} as a {} hook it would wait until the \
+             timeout, and the {} would fail.",
+            key.seen_from(&hook.key.namespace),
             release.operation.pre().as_str(),
             release.operation.as_str()
         );
         let remedy = remedy(release, hook, key, *template);
-        hook.problem(FieldPath::annotation(helm::HOOK), message, remedy).about(key, field)
+        let problem = hook.problem(FieldPath::annotation(helm::HOOK), message, remedy);
+        problem.about(key, field).ending_in(Outcome::Hangs)
     }
 
     /// Whether the hook connects to it, a Service, and when, only its program knows.
     fn named(&self) -> ReleaseProblem {
-        let Self { release, hook, key, template, field, exists } = self;
+        let Self { release, hook, key, field, exists, .. } = self;
         let unless = if exists.is_none() { ", unless it was created before, which could not be looked up" } else { "" };
         let message = format!(
-            "names {key} ({field}), which this release creates only after it ({template}){unless}. A {} hook that connects \
-             to it would wait or fail, and the {} with it.",
+            "names {} ({field}), which this release creates only after it{unless}. A {} hook that connects to it would wait \
+             or fail, and the {} with it.",
+            key.seen_from(&hook.key.namespace),
             release.operation.pre().as_str(),
             release.operation.as_str()
         );
-        let help = format!("If it connects to it, in {} write {}.", hook.template.place(), moved(release, hook));
-        hook.problem(FieldPath::annotation(helm::HOOK), message, help).about(key, field)
+        let remedy = hook.template.remedy(format!("write {} if it connects to it.", moved(release, hook)));
+        hook.problem(FieldPath::annotation(helm::HOOK), message, remedy).about(key, field)
     }
 }
 
@@ -184,7 +187,7 @@ fn moved(release: &Release<'_>, hook: &HookDocument<'_>) -> String {
 }
 
 /// Run it when the object is there, or bring the object along as an earlier hook.
-fn remedy(release: &Release<'_>, hook: &HookDocument<'_>, key: &Name, template: Template<'_>) -> String {
+fn remedy(release: &Release<'_>, hook: &HookDocument<'_>, key: &Name, template: Template<'_>) -> Remedy {
     let earlier = match release.operation {
         Operation::Install | Operation::Upgrade => format!(
             " Or make {} a hook too in {}: {}: \"{}\", {}: \"{}\".",
@@ -197,20 +200,21 @@ fn remedy(release: &Release<'_>, hook: &HookDocument<'_>, key: &Name, template: 
         ),
         Operation::Rollback => String::new(),
     };
-    format!("In {}, write {}.{earlier}", hook.template.place(), moved(release, hook))
+    hook.template.remedy(format!("write {}.{earlier}", moved(release, hook)))
 }
 
 fn is_pruned(hook: &HookDocument<'_>, key: &Name, field: &str) -> ReleaseProblem {
+    let wanted = key.seen_from(&hook.key.namespace);
     hook.problem(
         FieldPath::annotation(helm::HOOK),
         format!(
-            "needs {key} ({field}), a resource of the release that this revision does not have any more: Helm deletes it \
-             before this hook runs, whose pod cannot start then ({}).",
-            hook.template
+            "needs {wanted} ({field}), a resource of the release that this revision does not have any more: Helm deletes it \
+             before this hook runs, whose pod cannot start then."
         ),
-        format!("Keep {key} in every revision, or let the Job run as another account."),
+        format!("Keep {wanted} in every revision, or name another in {field}."),
     )
     .about(key, field)
+    .ending_in(Outcome::Hangs)
 }
 
 /// Why what this operation does not make is not there.
@@ -222,28 +226,25 @@ fn unless_made_before(release: &Release<'_>, key: &Name) -> &'static str {
 }
 
 fn is_nowhere(release: &Release<'_>, hook: &HookDocument<'_>, key: &Name, field: &str) -> ReleaseProblem {
-    let (what, help) = match release.record.hook(key) {
+    let wanted = key.seen_from(&hook.key.namespace);
+    let (what, remedy) = match release.record.hook(key) {
         Some(needed) => {
             let events = Events::of(needed.events.iter().chain(&hook.events).copied());
             let events = events.map(|events| events.to_string()).unwrap_or_default();
             let operation = release.operation.as_str();
             (
-                format!(
-                    "a hook that the {operation} does not run ({}), and {}",
-                    needed.template,
-                    unless_made_before(release, key)
-                ),
-                format!("In {}, write {}: \"{events}\".", needed.template.place(), helm::HOOK),
+                format!("a hook that the {operation} does not run, and {}", unless_made_before(release, key)),
+                needed.template.remedy(format!("write {}: \"{events}\" for {wanted}.", helm::HOOK)),
             )
         }
         None => (
             "neither in this release nor in the cluster".to_owned(),
-            format!("Create {key} before the release, or correct the name."),
+            format!("Create {wanted} before the release, or correct the name.").into(),
         ),
     };
     hook.problem(
         FieldPath::annotation(helm::HOOK),
-        format!("needs {key} ({field}, {}), which is {what}: its pod cannot start.", hook.template),
-        help,
+        format!("needs {wanted} ({field}), which is {what}: its pod cannot start."),
+        remedy,
     )
 }

@@ -1,9 +1,7 @@
-use crate::finding::{FieldPath, ReleaseProblem};
+use crate::finding::{FieldPath, Outcome, ReleaseProblem};
 use crate::identity::Identity;
-use crate::name::Name;
 use crate::object::Kind;
 use crate::rules::declare::{Reach, declare_rule};
-use crate::shown::Shown;
 use crate::subject::release::{HookDocument, Live, Release};
 use helm::record::ApplyMethod;
 use helm::{DeletePolicies, DeletePolicy};
@@ -128,35 +126,34 @@ enum Stay {
 fn describe(release: &Release<'_>, hook: &HookDocument<'_>, policies: DeletePolicies, stay: Stay) -> ReleaseProblem {
     let written =
         if policies.iter().next().is_some() { policies.to_string() } else { "nothing that Helm knows".to_owned() };
+    let run = match [DeletePolicy::HookSucceeded, DeletePolicy::HookFailed].map(|policy| policies.contains(policy)) {
+        [true, _] => "a run that has failed",
+        [false, true] => "a run that has succeeded",
+        [false, false] => "a run",
+    };
     let when = match stay {
-        Stay::SeenToLive => "The object of its last run is still there:",
-        Stay::Expected => "Its object stays after a run:",
+        Stay::SeenToLive => "The object of its last run is still there:".to_owned(),
+        Stay::Expected => format!("Its object stays after {run}:"),
         Stay::UntilItsTtl => {
-            "Its object stays after a run until its TTL (spec.ttlSecondsAfterFinished) has removed it; before that"
+            format!(
+                "Its object stays after {run} until its TTL (spec.ttlSecondsAfterFinished) has removed it; before that"
+            )
         }
     };
-    let harm = match release.apply_method {
-        ApplyMethod::ServerSide => "the next run finds it, reports success and does not run",
-        ApplyMethod::ClientSide => "the next run fails with \"already exists\"",
+    let (harm, outcome) = match release.apply_method {
+        ApplyMethod::ServerSide => ("the next run finds it, reports success and does not run", Outcome::DoesNotRun),
+        ApplyMethod::ClientSide => ("the next run fails with \"already exists\"", Outcome::Fails),
     };
-    hook.problem(
-        FieldPath::annotation(helm::HOOK_DELETE_POLICY),
-        format!(
-            "has the delete policy \"{written}\" ({}), which does not remove it before its next run. {when} {harm}.",
-            hook.template
-        ),
-        format!(
-            "In {}, write {}: \"before-hook-creation\".{}",
-            hook.template.place(),
-            helm::HOOK_DELETE_POLICY,
-            if stay == Stay::SeenToLive { clean_up(hook) } else { String::new() }
-        ),
-    )
-}
-
-/// The live object stays in the way of this very operation.
-fn clean_up(hook: &HookDocument<'_>) -> String {
-    let Name { kind, namespace, name, .. } = &hook.key;
-    let kind = Shown(kind).to_string().to_lowercase();
-    format!(" What is live now must go first: kubectl -n {} delete {kind} {}", Shown(namespace), Shown(name))
+    let is_in_the_way = stay == Stay::SeenToLive;
+    let first = if is_in_the_way { "; and delete what is live now before the next run" } else { "" };
+    let problem = hook
+        .problem(
+            FieldPath::annotation(helm::HOOK_DELETE_POLICY),
+            format!(
+                "has the delete policy \"{written}\", which does not remove it before its next run. {when} {harm}."
+            ),
+            hook.template.remedy(format!("write {}: \"before-hook-creation\"{first}.", helm::HOOK_DELETE_POLICY)),
+        )
+        .ending_in(outcome);
+    if is_in_the_way { problem.in_the_way() } else { problem }
 }

@@ -1,4 +1,4 @@
-use crate::finding::{FieldPath, ReleaseProblem};
+use crate::finding::{FieldPath, Outcome, ReleaseProblem};
 use crate::name::Name;
 use crate::references::references;
 use crate::rules::declare::{Reach, declare_rule};
@@ -93,7 +93,7 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
             } else {
                 continue;
             };
-            let problem = problem.about(&needed.key, &reference.field);
+            let problem = problem.about(&needed.key, &reference.field).ending_in(Outcome::Hangs);
             problems.push(if is_certain { problem } else { problem.warn_at_most() });
         }
     }
@@ -122,24 +122,17 @@ fn is_deleted(
     needed: &HookDocument<'_>,
     field: &str,
 ) -> ReleaseProblem {
+    let wanted = needed.key.seen_from(&hook.key.namespace);
     hook.problem(
         FieldPath::annotation(helm::HOOK),
         format!(
-            "needs {} ({field}), a {} hook that Helm deletes when it has succeeded ({}: \"hook-succeeded\", {}). As a \
-             {} hook ({}) it would find nothing of that name, and wait until the timeout.",
-            needed.key,
+            "needs {wanted} ({field}), a {} hook that Helm deletes when it has succeeded ({}: \"hook-succeeded\"). As a {} \
+             hook it would find nothing of that name, and wait until the timeout.",
             release.operation.pre().as_str(),
             helm::HOOK_DELETE_POLICY,
-            needed.template,
             release.operation.post().as_str(),
-            hook.template
         ),
-        format!(
-            "In {}, write {}: \"before-hook-creation\" for {}.",
-            needed.template.place(),
-            helm::HOOK_DELETE_POLICY,
-            needed.key
-        ),
+        needed.template.remedy(format!("write {}: \"before-hook-creation\" for {wanted}.", helm::HOOK_DELETE_POLICY)),
     )
 }
 
@@ -152,37 +145,32 @@ fn runs_at_the_later_event(
     let (pre, post) = (release.operation.pre().as_str(), release.operation.post().as_str());
     let events = Events::of(later.events.iter().chain(&hook.events).copied());
     let events = events.map(|events| events.to_string()).unwrap_or_default();
+    let wanted = later.key.seen_from(&hook.key.namespace);
     hook.problem(
         FieldPath::annotation(helm::HOOK),
         format!(
-            "needs {} ({field}), a hook that runs after it: at {post}, and this one at {pre}. It would wait until the \
-             timeout ({}).",
-            later.key,
-            hook.template.and(later.template)
+            "needs {wanted} ({field}), a hook that runs after it: at {post}, and this one at {pre}. It would wait until the \
+             timeout."
         ),
-        format!(
-            "In {}, write {}: \"{events}\" and {}: \"{}\" for {}.",
-            later.template.place(),
+        later.template.remedy(format!(
+            "write {}: \"{events}\" and {}: \"{}\" for {wanted}.",
             helm::HOOK,
             helm::HOOK_WEIGHT,
-            hook.weight.saturating_sub(10),
-            later.key
-        ),
+            hook.weight.saturating_sub(10)
+        )),
     )
 }
 
 fn runs_later(hook: &HookDocument<'_>, later: &HookDocument<'_>, field: &str) -> ReleaseProblem {
-    let wanted = hook.weight.saturating_sub(10);
+    let wanted = later.key.seen_from(&hook.key.namespace);
+    let weight = hook.weight.saturating_sub(10);
     hook.problem(
         FieldPath::annotation(helm::HOOK_WEIGHT),
         format!(
-            "needs {} ({field}), a hook that runs after it: weight {} against {}, and at equal weights Helm goes by \
-             name. It would wait until the timeout ({}).",
-            later.key,
-            later.weight,
-            hook.weight,
-            hook.template.and(later.template)
+            "needs {wanted} ({field}), a hook that runs after it: weight {} against {}, and at equal weights Helm goes by \
+             name. It would wait until the timeout.",
+            later.weight, hook.weight
         ),
-        format!("In {}, write {}: \"{wanted}\" for {}.", later.template.place(), helm::HOOK_WEIGHT, later.key),
+        later.template.remedy(format!("write {}: \"{weight}\" for {wanted}.", helm::HOOK_WEIGHT)),
     )
 }

@@ -1,6 +1,6 @@
 use serde_json::Value;
 
-use crate::finding::{FieldPath, ReleaseProblem};
+use crate::finding::{FieldPath, Outcome, ReleaseProblem};
 use crate::identity::Identity;
 use crate::object::Kind;
 use crate::pod_template::Old;
@@ -159,25 +159,18 @@ fn describe(job: &ResourceDocument<'_>, field: &Field, before: &str, then: &str)
         Field::Template(path) => (
             "template",
             format!(
-                "is a plain Job whose pod template differs from {before} (first in spec.template{path}; {}). A Job's pod \
-                 template cannot be changed: {then}",
-                job.template
+                "is a plain Job whose pod template differs from {before} (first in spec.template{path}). A Job's pod \
+                 template cannot be changed: {then}"
             ),
         ),
         Field::OfTheJob(field) => (
             *field,
             format!(
-                "is a plain Job whose spec.{field} differs from {before} ({}). That field of a Job cannot be changed: {then}",
-                job.template
+                "is a plain Job whose spec.{field} differs from {before}. That field of a Job cannot be changed: {then}"
             ),
         ),
     };
-    job.problem(
-        FieldPath::spec(path),
-        message,
-        format!(
-            "In {}, give the Job a new name in each release (with the revision or the image tag in it).",
-            job.template.place()
-        ),
-    )
+    let remedy =
+        job.template.remedy("give the Job a new name in each release (with the revision or the image tag in it).");
+    job.problem(FieldPath::spec(path), message, remedy).ending_in(Outcome::Fails)
 }

@@ -69,8 +69,8 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
         let events = hook.events()?;
         Some(hook.problem(
             FieldPath::annotation(helm::HOOK),
-            format!("is a hook of {side} only ({}: \"{events}\", {}).", helm::HOOK, hook.template),
-            format!("In {}, write {}: \"{}\".", hook.template.place(), helm::HOOK, events.safely_completed()),
+            format!("is a hook of {side} only ({}: \"{events}\").", helm::HOOK),
+            hook.template.remedy(format!("write {}: \"{}\".", helm::HOOK, events.safely_completed())),
         ))
     })
     .collect()

@@ -1,4 +1,4 @@
-use crate::finding::{FieldPath, ReleaseProblem};
+use crate::finding::{FieldPath, Outcome, ReleaseProblem};
 use crate::rules::declare::{Reach, declare_rule};
 use crate::subject::release::{HookDocument, Release};
 use helm::Event;
@@ -67,17 +67,17 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
             let problem = hook.problem(
                 FieldPath::annotation(helm::HOOK),
                 format!(
-                    "is in this release twice: as a hook ({}: \"{}\", {}) and as a resource ({}). Helm \
-                     would create the one and find it in the way of the other, or delete the one in the other's place.",
-                    helm::HOOK,
+                    "is in this release twice: as a hook (\"{}\") and as a resource ({}). Helm would create the one and \
+                     find it in the way of the other, or delete the one in the other's place.",
                     hook.events_text(),
-                    hook.template,
                     resource.template
                 ),
-                format!("Give one of the two another name; the hook is in {}.", hook.template.place()),
+                hook.template.remedy("give the hook another name."),
             );
             let is_in_the_way = release.runs_before_resources(hook) && release.exists_before(&hook.key) == Some(true);
             let is_harmless = is_gone_in_time(hook) && !is_in_the_way;
+            let is_made_anew = is_in_the_way && hook.is_deleted_before_creation() && !hook.is_deleted_after_success();
+            let problem = if is_made_anew { problem.ending_in(Outcome::MadeAnew) } else { problem };
             if is_harmless { problem.warn_at_most() } else { problem }
         })
         .collect()

@@ -1,7 +1,8 @@
+use helm::Event;
 use helm::operation::Operation;
 use helm::record::ApplyMethod;
 
-use crate::finding::{FieldPath, ReleaseProblem};
+use crate::finding::{FieldPath, Outcome, ReleaseProblem};
 use crate::identity::Identity;
 use crate::name::Name;
 use crate::object::Kind;
@@ -21,9 +22,6 @@ declare_rule! {
     /// is only warned about, for Helm does not prune it; so is a rollback, a flip that was accepted, and a hook that
     /// becomes a resource where nothing may be left of the hook: never run, deleted by hook-succeeded or its TTL, or seen
     /// to be gone.
-    ///
-    /// To accept a flip once: `helm upgrade … --labels stable-hooks/accept-flip=REVISION`, with the number of the
-    /// revision that is being created; or the setting `releases.accept`.
     ///
     /// ## Why is this bad?
     ///
@@ -90,7 +88,7 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
         if let Some(before) = hook_before(release, &resource.key)
             && release.record.hook(&resource.key).is_none()
         {
-            let problem = becomes_resource(release, resource, &before);
+            let problem = becomes_resource(resource, &before);
             problems.push(problem);
         }
     }
@@ -112,7 +110,9 @@ fn resource_before(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<Str
     match release.live_identity(key)? {
         // An item of a list that is a hook looks like anybody's resource.
         Identity::Resource(owner) if hook.is_in_list && !release.is_own(owner) => None,
-        Identity::Resource(owner) if !in_record && !release.is_foreign(owner) => Some(format!("live as {owner}")),
+        Identity::Resource(owner) if !in_record && !release.is_foreign(owner) => {
+            Some(if release.is_own(owner) { "live as a resource".to_owned() } else { format!("live as {owner}") })
+        }
         _ => None,
     }
 }
@@ -143,7 +143,7 @@ fn hook_before(release: &Release<'_>, key: &Name) -> Option<HookBefore> {
     if let Some(baseline) = &release.baseline {
         let was_hook = baseline.hook(key).filter(|hook| hook.is_part_of_the_release());
         if let Some(hook) = was_hook.filter(|_| baseline.resource(key).is_none()) {
-            let text = format!("a hook of the last good revision ({})", hook.events_text());
+            let text = format!("a hook of the last good revision (\"{}\")", hook.events_text());
             let remains = match why_gone(release, hook) {
                 _ if is_own => Remains::OwnResource,
                 Some(why) => Remains::MayBeGone(why),
@@ -179,59 +179,60 @@ fn why_gone(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<&'static s
 }
 
 fn becomes_hook(release: &Release<'_>, hook: &HookDocument<'_>, before: &str) -> ReleaseProblem {
-    let events = hook.events_text();
     let stable = hook.events().map(|events| events.safely_completed().to_string()).unwrap_or_default();
-    let mut remedy = format!(
-        "In {}, render the same annotations on install and on upgrade: {}: \"{}\", with no condition on \
-         .Release.IsInstall, .Release.IsUpgrade or a value around them; or leave them out on both.",
-        hook.template.place(),
-        helm::HOOK,
-        stable
-    );
-    remedy.push_str(&release.acceptance());
-    let (harm, is_harmless) = harm_of_hook(release, hook);
-    let message = format!(
-        "is {before} and a hook in revision {} ({}: \"{events}\", {}). {harm}",
-        release.revision,
-        helm::HOOK,
-        hook.template
-    );
-    let problem = hook.problem(FieldPath::annotation(helm::HOOK), message, remedy);
+    let remedy = hook.template.remedy(format!(
+        "write {}: \"{stable}\" on every render, under a new name (under the old one an installed release flips), or on \
+         none.",
+        helm::HOOK
+    ));
+    let (harm, outcome, is_harmless) = harm_of_hook(release, hook);
+    let message = format!("is {before} and becomes a hook (\"{}\"). {harm}", hook.events_text());
+    let problem = hook.problem(FieldPath::annotation(helm::HOOK), message, remedy).ending_in(outcome);
     if is_harmless { problem.warn_at_most() } else { problem }
 }
 
-/// The effect of Helm on a resource that becomes this hook, and whether that is harmless.
-fn harm_of_hook(release: &Release<'_>, hook: &HookDocument<'_>) -> (&'static str, bool) {
+/// The effect of Helm on a resource that becomes this hook, what is left of it, and whether that is harmless.
+fn harm_of_hook(release: &Release<'_>, hook: &HookDocument<'_>) -> (&'static str, Outcome, bool) {
     let is_deleted_first = hook.is_deleted_before_creation();
     let is_absent = *release.live(&hook.key) == Live::Absent;
+    let is_removed = hook.is_deleted_after_success();
     // The annotation keeps it from being pruned, and from nothing else.
-    let is_kept = hook.is_kept && !hook.is_deleted_after_success();
+    let is_kept = hook.is_kept && !is_removed;
     let is_applied_over =
         release.apply_method == ApplyMethod::ServerSide && hook.key.judged_kind() == Some(Kind::ServiceAccount);
     if release.runs_before_resources(hook) {
         return match (is_deleted_first || is_absent, is_kept) {
+            (true, false) if release.runs_after_resources(hook) && is_removed => (
+                "Helm would delete it, run the hook twice, delete what each run has made, and report success: it is gone.",
+                Outcome::Gone,
+                false,
+            ),
             (true, false) if release.runs_after_resources(hook) => (
-                "Helm would delete the live object, run the hook, delete what the hook created, and run it once more: the \
-                 object is another one in the end.",
+                "Helm would delete it, run the hook, delete what that has made, and run it once more: the object is \
+                 another one in the end.",
+                Outcome::MadeAnew,
                 false,
             ),
             (true, false) if is_absent => (
-                "Helm would run the hook, then delete what the hook created, and report success: the object is gone.",
+                "Helm would run the hook, delete what that has made, and report success: it is gone.",
+                gone(hook),
                 false,
             ),
-            (true, false) => (
-                "Helm would delete the live object, run the hook, then delete what the hook created, and report success: \
-                 the object is gone.",
-                false,
-            ),
+            (true, false) => {
+                ("Helm would delete it, run the hook, delete that, and report success: it is gone.", gone(hook), false)
+            }
             (true, true) => (
-                "Helm would delete the live object and run the hook; what that creates stays, because of \
-                 helm.sh/resource-policy: keep.",
+                "Helm would delete it and run the hook; what that makes stays, because of helm.sh/resource-policy: keep.",
+                Outcome::MadeAnew,
                 true,
             ),
             (false, false) => (
-                "Helm would find the live object in the hook's way (\"already exists\"), or run nothing, and delete the \
-                 object when the release has left its manifest.",
+                "Helm would find it in the hook's way (\"already exists\"), or run nothing, and delete it when the release \
+                 has left its manifest.",
+                match release.apply_method {
+                    ApplyMethod::ClientSide => Outcome::Fails,
+                    ApplyMethod::ServerSide => gone(hook),
+                },
                 false,
             ),
             (false, true) if is_applied_over => APPLIED_OVER,
@@ -239,42 +240,59 @@ fn harm_of_hook(release: &Release<'_>, hook: &HookDocument<'_>) -> (&'static str
         };
     }
     match (release.runs_after_resources(hook), release.keeps(&hook.key)) {
-        _ if is_absent => ("Nothing of that name lives now, so Helm has nothing to delete.", true),
+        _ if is_absent => ("Nothing of that name lives now, so Helm has nothing to delete.", Outcome::Gone, true),
         (true, true) if is_deleted_first => (
-            "Helm would delete the live object, which helm.sh/resource-policy: keep has kept so far, when it comes to the \
-             hook: the object is another one in the end.",
+            "Helm would delete it, which helm.sh/resource-policy: keep has kept so far, when it comes to the hook: the \
+             object is another one in the end.",
+            if is_removed { Outcome::Gone } else { Outcome::MadeAnew },
             false,
         ),
         (true, true) if is_applied_over => APPLIED_OVER,
         (true, true) => IN_THE_WAY,
+        (true, false) if is_removed => (
+            "Helm would delete it, which the new manifest does not list any more, run the hook, and delete that too: it \
+             is gone.",
+            Outcome::Gone,
+            false,
+        ),
         (true, false) => (
-            "Helm would delete the live object, which the new manifest does not list any more, and then create the hook's: \
-             the object is another one in the end.",
+            "Helm would delete it, which the new manifest does not list any more, and then create the hook's: the object \
+             is another one in the end.",
+            Outcome::MadeAnew,
             false,
         ),
         (false, true) => (
-            "The live object stays, because of helm.sh/resource-policy: keep, and is no part of the release any more.",
+            "It stays, because of helm.sh/resource-policy: keep, and is no part of the release any more.",
+            Outcome::Stays,
             true,
         ),
         (false, false) => (
-            "Helm would delete the live object, which the new manifest does not list any more, and this operation runs no \
-             hook that creates it again: the object is gone.",
+            "Helm would delete it, which the new manifest does not list any more, and this operation runs no hook that \
+             creates it again: it is gone.",
+            gone(hook),
             false,
         ),
     }
 }
 
-/// The effect of Helm on a live object that is kept, and whether that is harmless.
-const APPLIED_OVER: (&str, bool) =
-    ("Helm would apply the hook over the live object, which stays, because of helm.sh/resource-policy: keep.", true);
+/// The next upgrade makes it again where it runs the hook and leaves what that has made.
+fn gone(hook: &HookDocument<'_>) -> Outcome {
+    let runs_at_upgrades = [Event::PreUpgrade, Event::PostUpgrade].iter().any(|event| hook.events.contains(event));
+    if runs_at_upgrades && !hook.is_deleted_after_success() { Outcome::GoneUntilTheNextUpgrade } else { Outcome::Gone }
+}
 
-const IN_THE_WAY: (&str, bool) = (
-    "Helm would find the live object in the hook's way (\"already exists\"), or run nothing; the object stays, because of \
+/// The effect of Helm on a live object that is kept, what is left of it, and whether that is harmless.
+const APPLIED_OVER: (&str, Outcome, bool) =
+    ("Helm would apply the hook over it; it stays, because of helm.sh/resource-policy: keep.", Outcome::Stays, true);
+
+const IN_THE_WAY: (&str, Outcome, bool) = (
+    "Helm would find it in the hook's way (\"already exists\"), or run nothing; it stays, because of \
      helm.sh/resource-policy: keep.",
+    Outcome::Stays,
     false,
 );
 
-fn becomes_resource(release: &Release<'_>, resource: &ResourceDocument<'_>, before: &HookBefore) -> ReleaseProblem {
+fn becomes_resource(resource: &ResourceDocument<'_>, before: &HookBefore) -> ReleaseProblem {
     let harm = match before.remains {
         Remains::MayBeGone(why) => format!(
             "{why}: then Helm creates it as a resource. If an object of the hook is left, Helm stops with \"invalid \
@@ -287,18 +305,12 @@ fn becomes_resource(release: &Release<'_>, resource: &ResourceDocument<'_>, befo
         }
         Remains::IsLeft => {
             "Helm stops with \"invalid ownership metadata\", or takes over an object that it did not make: a Job can \
-                 then not be updated any more."
+             then not be updated any more."
                 .to_owned()
         }
     };
-    let message =
-        format!("is {} and a resource in revision {} ({}). {harm}", before.text, release.revision, resource.template);
-    let remedy = format!(
-        "In {}, render the same {} on install and on upgrade, with no condition around it.{}",
-        resource.template.place(),
-        helm::HOOK,
-        release.acceptance()
-    );
-    let problem = resource.problem(FieldPath::annotation(helm::HOOK), message, remedy);
+    let message = format!("is {} and becomes a resource. {harm}", before.text);
+    let remedy = resource.template.remedy(format!("keep {} on every render, with no condition around it.", helm::HOOK));
+    let problem = resource.problem(FieldPath::annotation(helm::HOOK), message, remedy).ending_in(Outcome::Fails);
     if matches!(before.remains, Remains::MayBeGone(_)) { problem.warn_at_most() } else { problem }
 }

@@ -102,13 +102,11 @@ fn describe(account: &HookDocument<'_>, user: &ResourceDocument<'_>) -> ReleaseP
     account.problem(
         FieldPath::annotation(helm::HOOK),
         format!(
-            "is a hook ({}) that {} runs as ({}): Helm recreates it on each upgrade, and the tokens of \
-             running pods stop working.",
-            account.template, user.key, user.template
+            "is a hook that {} runs as: Helm recreates it on each upgrade, and the tokens of running pods stop working.",
+            user.key.seen_from(&account.key.namespace)
         ),
-        format!(
-            "Give the hooks an account of their own, or make this one a plain resource under a new name (in {}).",
-            account.template.place()
-        ),
+        account
+            .template
+            .remedy("give the hooks an account of their own, or make this one a plain resource under a new name."),
     )
 }

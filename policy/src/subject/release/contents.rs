@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::template::Template;
-use crate::finding::{FieldPath, Problem, ReleaseProblem};
+use crate::finding::{FieldPath, Problem, ReleaseProblem, Remedy};
 use crate::name::Name;
 use crate::note::{Note, NoteKind};
 use crate::object::Kind;
@@ -76,8 +76,8 @@ impl HookDocument<'_> {
     }
 
     /// Something that a rule reports of it.
-    pub(crate) fn problem(&self, path: FieldPath, message: String, help: String) -> ReleaseProblem {
-        ReleaseProblem::new(&self.key, self.standing, Problem::new(path, message, help))
+    pub(crate) fn problem(&self, path: FieldPath, message: String, remedy: impl Into<Remedy>) -> ReleaseProblem {
+        ReleaseProblem::new(&self.key, self.standing, Problem::new(path, message, remedy))
     }
 
     /// The events as an annotation spells them.
@@ -92,8 +92,8 @@ impl HookDocument<'_> {
 
 impl ResourceDocument<'_> {
     /// Something that a rule reports of it.
-    pub(crate) fn problem(&self, path: FieldPath, message: String, help: String) -> ReleaseProblem {
-        ReleaseProblem::new(&self.key, self.standing, Problem::new(path, message, help))
+    pub(crate) fn problem(&self, path: FieldPath, message: String, remedy: impl Into<Remedy>) -> ReleaseProblem {
+        ReleaseProblem::new(&self.key, self.standing, Problem::new(path, message, remedy))
     }
 
     /// Its text holds the word; cheaper than reading it.

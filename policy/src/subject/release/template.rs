@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::finding::Remedy;
 use crate::shown::Shown;
 
 /// The template that rendered a document, from the chart's name on; a render that was made elsewhere may not say it.
@@ -15,11 +16,9 @@ impl Template<'_> {
     }
 
     /// Both, where a sentence is about two documents.
-    pub(crate) fn and(self, other: Self) -> String {
-        if self.0.is_empty() || other.0.is_empty() {
-            return "templates unknown".to_owned();
-        }
-        format!("templates {} and {}", Shown(self.0), Shown(other.0))
+    /// What to change in it: the end of a sentence that begins with "In …,".
+    pub(crate) fn remedy(self, text: impl Into<String>) -> Remedy {
+        Remedy { template: Some(self.place()), text: text.into() }
     }
 }
 

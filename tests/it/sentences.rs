@@ -1,0 +1,77 @@
+//! Every sentence that a rule can print is printed by a case in `tests/cases`, where somebody has read it.
+
+use std::fs;
+
+use serde_json::Value;
+use stable_hooks::engine::Answer;
+
+use crate::cases::in_one_line;
+use crate::engines::{files, relative};
+use crate::{cases, release_cases};
+
+/// Shorter pieces are no sentences.
+const SHORTEST: usize = 20;
+
+#[test]
+fn sentences_of_every_rule_are_printed_by_a_case() {
+    let printed: Vec<_> = cases::answers().chain(release_cases::answers()).map(|answer| texts(&answer)).collect();
+    let printed = printed.join("\n");
+    let (mut unseen, mut count) = (Vec::new(), 0);
+    for path in files("policy/src/rules", "rs") {
+        let source = fs::read_to_string(&path).unwrap();
+        for sentence in literals(&source).iter().flat_map(|literal| pieces(literal)) {
+            count += 1;
+            if !printed.contains(&sentence) {
+                unseen.push(format!("{}: {sentence}", relative(&path)));
+            }
+        }
+    }
+    assert!(count > 100, "{count} sentences");
+    assert!(unseen.is_empty(), "{} of {count} are printed by no case:\n{}", unseen.len(), unseen.join("\n"));
+}
+
+/// All that an answer says, the findings in full.
+fn texts(answer: &Answer) -> String {
+    let annotations = answer.response.audit_annotations.as_ref();
+    let findings = annotations.and_then(|annotations| annotations.get("findings"));
+    let findings: Vec<Value> = findings.map(|json| serde_json::from_str(json).unwrap()).unwrap_or_default();
+    let said =
+        |finding: &Value| format!("{} {}", finding["message"].as_str().unwrap(), finding["help"].as_str().unwrap());
+    in_one_line(&findings.iter().map(said).collect::<Vec<_>>().join(" "))
+}
+
+/// The string literals of a rule's code; neither its page, its summary nor its tests.
+fn literals(source: &str) -> Vec<String> {
+    let code = source.split("#[cfg(test)]").next().unwrap();
+    let is_code = |line: &&str| !line.trim_start().starts_with("//") && !line.trim_start().starts_with("summary:");
+    let code: String = code.lines().filter(is_code).map(|line| format!("{line}\n")).collect();
+    let (mut literals, mut open, mut letters) = (Vec::new(), None::<String>, code.chars().peekable());
+    while let Some(letter) = letters.next() {
+        match (&mut open, letter) {
+            (None, '"') => open = Some(String::new()),
+            (None, _) => {}
+            (Some(_), '"') => literals.extend(open.take()),
+            (Some(text), '\\') => match letters.next() {
+                Some('\n') => while letters.next_if(|next| next.is_whitespace()).is_some() {},
+                Some('n') => text.push('\n'),
+                Some(escaped) => text.push(escaped),
+                None => {}
+            },
+            (Some(text), letter) => text.push(letter),
+        }
+    }
+    literals
+}
+
+/// What stands between the values that are filled in.
+fn pieces(literal: &str) -> Vec<String> {
+    let fixed = literal.split('{').map(|part| part.split_once('}').map_or(part, |(_, rest)| rest));
+    fixed.map(in_one_line).filter(|piece| piece.len() >= SHORTEST && piece.contains(' ')).collect()
+}
+
+#[test]
+fn sentences_are_found_in_code() {
+    let source = "/// \"a page is no sentence of it\"\nsummary: \"nor is a summary of that kind\",\nlet a = format!(\"in {x}, one \\\n     \\\"sentence\\\" that is long: {y}\");\n#[cfg(test)]\n\"and this is only a test of it\"";
+    let found: Vec<_> = literals(source).iter().flat_map(|literal| pieces(literal)).collect();
+    assert_eq!(found, [", one \"sentence\" that is long:"]);
+}
