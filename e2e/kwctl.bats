@@ -53,6 +53,14 @@ assert_annotated() {
     [[ "$output" != *"not declared in metadata"* ]]
 }
 
+@test "a module for a newer Kubewarden is refused" {
+    yq '.minimumKubewardenVersion = "99.0.0"' policy/metadata.yml >"$BATS_TEST_TMPDIR/metadata.yml"
+    kwctl annotate policy.wasm -m "$BATS_TEST_TMPDIR/metadata.yml" -u policy/usage.md -o "$BATS_TEST_TMPDIR/newer.wasm"
+    run kwctl run "$BATS_TEST_TMPDIR/newer.wasm" --request-path examples/1-create-serviceaccount.json
+    [ "$status" -ne 0 ]
+    [[ "$output" == *"Policy required Kubewarden version 99.0.0"* ]]
+}
+
 @test "a plain ServiceAccount is allowed" {
     ask examples/1-create-serviceaccount.json '{}'
     has '.allowed and .patch == null and .warnings == null'

@@ -111,10 +111,26 @@ fn packages_have_one_version() {
 }
 
 #[test]
+fn packages_name_the_least_kubewarden_and_the_docs_the_same() {
+    let [rollout, troubleshooting] = ["docs/rollout.md", "docs/troubleshooting.md"].map(text);
+    for package in PACKAGES {
+        let metadata = yaml(package.metadata);
+        let version = metadata["minimumKubewardenVersion"].as_str().unwrap();
+        // Kubewarden reads a whole version there, and compares its first two numbers.
+        let [major, minor, "0"] = version.split('.').collect::<Vec<_>>()[..] else { panic!("{version}") };
+        assert!(rollout.contains(&format!("Kubewarden {major}.{minor} or later")), "{}", package.metadata);
+        assert!(troubleshooting.contains(&format!("Kubewarden {major}.{minor}")), "{}", package.metadata);
+    }
+}
+
+#[test]
 fn packages_are_what_the_modules_carry() {
     for package in PACKAGES {
         let Some(module) = built(package.module) else { continue };
-        let mut carried = metadata::read(&fs::read(module).unwrap()).unwrap().unwrap();
+        let module = fs::read(module).unwrap();
+        let least = format!("\"minimumKubewardenVersion\":{}", yaml(package.metadata)["minimumKubewardenVersion"]);
+        assert!(String::from_utf8_lossy(&module).contains(&least), "{}: {least}", package.module);
+        let mut carried = metadata::read(&module).unwrap().unwrap();
         let mut described = serde_json::from_value::<metadata::Metadata>(yaml(package.metadata)).unwrap();
         described.protocol_version = Some("v1".to_owned());
         // kwctl sorts what is looked up, and adds two annotations of its own.
