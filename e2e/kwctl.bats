@@ -147,9 +147,11 @@ assert_annotated() {
 }
 
 @test "scaffold artifacthub makes what is committed, but for date and provider" {
-    policy/artifacthub policy "$(sed -n 's/^createdAt: //p' artifacthub-pkg.yml)" | diff artifacthub-pkg.yml -
-    local package=policy/releases/artifacthub-pkg.yml
-    policy/artifacthub policy/releases "$(sed -n 's/^createdAt: //p' $package)" | diff $package -
+    local folder package
+    for folder in policy policy/releases; do
+        package=$folder/artifacthub-pkg.yml
+        policy/artifacthub $folder "$(sed -n 's/^createdAt: //p' $package)" | diff $package -
+    done
 }
 
 # scaffolded MODULE POLICY: the manifest that kwctl makes, over the one that we ship with all that may be read
