@@ -120,7 +120,7 @@ docs: annotated-policy.wasm ## rewrite what is generated from the code
 	BLESS=1 cargo test -q --test it -- audit docs fuel
 
 artifacthub: ## rewrite the Artifact Hub packages from the metadata and the forms, with kwctl
-	policy/artifacthub policy $(RELEASED) >artifacthub-pkg.yml
+	policy/artifacthub policy $(RELEASED) >policy/artifacthub-pkg.yml
 	policy/artifacthub policy/releases $(RELEASED) >policy/releases/artifacthub-pkg.yml
 
 e2e: annotated-policy.wasm annotated-releases-policy.wasm schemas ## real API server, real Helm, without and with the policy

@@ -53,6 +53,14 @@ assert_annotated() {
     [[ "$output" != *"not declared in metadata"* ]]
 }
 
+@test "a module for a newer Kubewarden is refused" {
+    yq '.minimumKubewardenVersion = "99.0.0"' policy/metadata.yml >"$BATS_TEST_TMPDIR/metadata.yml"
+    kwctl annotate policy.wasm -m "$BATS_TEST_TMPDIR/metadata.yml" -u policy/usage.md -o "$BATS_TEST_TMPDIR/newer.wasm"
+    run kwctl run "$BATS_TEST_TMPDIR/newer.wasm" --request-path examples/1-create-serviceaccount.json
+    [ "$status" -ne 0 ]
+    [[ "$output" == *"Policy required Kubewarden version 99.0.0"* ]]
+}
+
 @test "a plain ServiceAccount is allowed" {
     ask examples/1-create-serviceaccount.json '{}'
     has '.allowed and .patch == null and .warnings == null'
@@ -139,9 +147,11 @@ assert_annotated() {
 }
 
 @test "scaffold artifacthub makes what is committed, but for date and provider" {
-    policy/artifacthub policy "$(sed -n 's/^createdAt: //p' artifacthub-pkg.yml)" | diff artifacthub-pkg.yml -
-    local package=policy/releases/artifacthub-pkg.yml
-    policy/artifacthub policy/releases "$(sed -n 's/^createdAt: //p' $package)" | diff $package -
+    local folder package
+    for folder in policy policy/releases; do
+        package=$folder/artifacthub-pkg.yml
+        policy/artifacthub $folder "$(sed -n 's/^createdAt: //p' $package)" | diff $package -
+    done
 }
 
 # scaffolded MODULE POLICY: the manifest that kwctl makes, over the one that we ship with all that may be read

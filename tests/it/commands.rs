@@ -13,8 +13,11 @@ use crate::cli::{code, stderr, stdout};
 use crate::engines::{built, files, relative, root};
 use crate::helms::{command, folder, helms, path_with, path_with_script};
 
+/// Signs, and asks then what a user asks.
+const RELEASE: &str = ".github/workflows/release.yml";
+
 /// What wants a cluster, or minutes: how it begins, and which file runs the same with which words.
-const ELSEWHERE: [(&str, &str, &str); 10] = [
+const ELSEWHERE: [(&str, &str, &str); 14] = [
     ("make ", "Makefile", ".PHONY: help setup try test"),
     ("cargo install --path .", "action.yml", "cargo install --locked --quiet --path"),
     ("helm plugin install plugins/post-renderer", "e2e/tests/helm/works.rs", "/../plugins/post-renderer"),
@@ -33,11 +36,19 @@ const ELSEWHERE: [(&str, &str, &str); 10] = [
     ("stable-hooks forecast", "e2e/tests/helm/forecast.rs", "&[\"forecast\", \"-A\""),
     ("kubectl delete ", "e2e/tests/helm/works.rs", "\"delete\", \"job,serviceaccount\""),
     ("kubectl apply ", "tests/it/manifests.rs", "manifests_are_all_built_here"),
+    (
+        "kwctl verify ",
+        RELEASE,
+        "kwctl verify --github-owner stable-hooks --github-repo stable-hooks \"registry://$digest\"",
+    ),
+    ("cosign verify ", RELEASE, "cosign verify --certificate-oidc-issuer"),
+    ("cosign verify-blob ", RELEASE, "cosign verify-blob --bundle SHA256SUMS.bundle.sigstore SHA256SUMS"),
+    ("sha256sum --check ", RELEASE, "sha256sum --check --ignore-missing SHA256SUMS"),
 ];
 
-/// The commands in a page's `sh` blocks, without comments.
+/// The commands in a page's `sh` blocks, each on one line, without comments.
 fn commands(page: &Path) -> Vec<String> {
-    let text = fs::read_to_string(page).unwrap();
+    let text = fs::read_to_string(page).unwrap().replace("\\\n", "");
     let blocks = text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     let lines = blocks.flat_map(str::lines).map(|line| line.split("  #").next().unwrap().trim_end().to_owned());
     lines.filter(|line| !line.is_empty()).collect()
@@ -127,9 +138,12 @@ fn commands_that_want_a_cluster_are_run_elsewhere() {
     for verb in commands.iter().filter_map(|line| line.strip_prefix("make ")) {
         assert!(makefile.contains(&format!("\n{verb}: ")), "make {verb}");
     }
-    for folder in
+    for applied in
         commands.iter().filter(|line| line.starts_with("kubectl apply")).filter_map(|line| line.split(" -k ").nth(1))
     {
+        // A folder that is here, or the same of a release.
+        let folder = applied.trim_matches('\'').trim_start_matches("https://github.com/stable-hooks/stable-hooks//");
+        let folder = folder.split('?').next().unwrap();
         assert!(root().join(folder).join("kustomization.yaml").exists(), "{folder}");
     }
 }

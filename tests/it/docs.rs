@@ -107,9 +107,26 @@ fn docs_links_lead_somewhere_and_scenarios_are_called_so() {
 fn docs_the_changelog_knows_the_version() {
     let changelog = fs::read_to_string(root().join("CHANGELOG.md")).unwrap();
     let heading = format!("## [{}] - ", env!("CARGO_PKG_VERSION"));
-    let created = yaml("artifacthub-pkg.yml")["createdAt"].as_str().unwrap().split('T').next().unwrap().to_owned();
+    let [objects, releases] =
+        ["policy", "policy/releases"].map(|folder| yaml(&format!("{folder}/artifacthub-pkg.yml")));
+    let created = objects["createdAt"].as_str().unwrap().split('T').next().unwrap();
     assert!(changelog.contains(&format!("{heading}{created}\n")), "{heading}{created}");
-    assert_eq!(yaml("policy/releases/artifacthub-pkg.yml")["createdAt"], yaml("artifacthub-pkg.yml")["createdAt"]);
+    assert_eq!(releases["createdAt"], objects["createdAt"]);
+}
+
+#[test]
+fn docs_the_commands_name_this_version() {
+    let marks = ["?ref=v", "policies/stable-hooks:v", "policies/stable-hooks-releases:v", "@refs/tags/v", "/blob/v"];
+    let mut named = 0;
+    for page in ["README.md", "docs/rollout.md", "docs/verify.md", "policy/README.md", "policy/releases/README.md"] {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        for rest in marks.iter().flat_map(|mark| text.split(mark).skip(1)) {
+            let version = rest.split(|sign: char| sign != '.' && !sign.is_ascii_digit()).next().unwrap();
+            assert_eq!(version, env!("CARGO_PKG_VERSION"), "{page}");
+            named += 1;
+        }
+    }
+    assert!(named > 5, "{named} commands");
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::env;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,13 +35,16 @@ const ALL: [&str; 5] = [BASE, MONITOR, FAIL_CLOSED, RECORDS, ONE_NAMESPACE];
 
 /// The objects of a folder, as kustomize builds it; `None` where there is no kustomize, which CI does not accept.
 fn build(folder: &str) -> Option<Vec<Value>> {
+    build_in(&root().join("policy/manifests"), folder)
+}
+
+fn build_in(place: &Path, folder: &str) -> Option<Vec<Value>> {
     let Some(kustomize) = env::var_os("KUSTOMIZE").map(PathBuf::from) else {
         assert!(env::var_os("CI").is_none(), "KUSTOMIZE has to name a program: e2e/tools/build kustomize");
         eprintln!("SKIPPED: {folder} is not built, for KUSTOMIZE names no program");
         return None;
     };
-    let output = Command::new(kustomize).current_dir(root().join("policy/manifests")).args(["build", folder]).output();
-    let output = output.unwrap();
+    let output = Command::new(kustomize).current_dir(place).args(["build", folder]).output().unwrap();
     assert!(output.status.success(), "{folder}: {}", String::from_utf8_lossy(&output.stderr));
     let objects = documents(&output.stdout).map(|document| match document.unwrap().content {
         Content::Manifest(object) => object,
@@ -191,6 +195,41 @@ fn manifests_differ_in_what_their_names_say() {
         let server = &named(&objects, "PolicyServer", "stable-hooks")["spec"];
         assert!(server["minAvailable"].as_u64() < server["replicas"].as_u64(), "no node could ever be drained");
     }
+}
+
+#[test]
+fn manifests_fetched_alone_are_built_with_the_server_that_the_docs_patch_in() {
+    let page = fs::read_to_string(root().join("docs/rollout.md")).unwrap();
+    let blocks = page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let documented: Vec<_> = blocks.filter(|block| block.contains("kind: Kustomization")).collect();
+    let [documented] = documented[..] else { panic!("{} kustomizations", documented.len()) };
+    let version = env!("CARGO_PKG_VERSION");
+    let remote = format!("https://github.com/stable-hooks/stable-hooks//policy/manifests/{MONITOR}?ref=v{version}");
+    assert!(documented.contains(&remote), "{remote}");
+
+    // Nothing but the manifests: what leads out of their folder leads nowhere.
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("manifests-fetched");
+    if place.exists() {
+        fs::remove_dir_all(&place).unwrap();
+    }
+    for file in files("policy/manifests", "yaml") {
+        let copy = place.join(relative(&file));
+        fs::create_dir_all(copy.parent().unwrap()).unwrap();
+        fs::copy(&file, copy).unwrap();
+    }
+    let local = documented.replace(&remote, &format!("../policy/manifests/{MONITOR}"));
+    fs::create_dir(place.join("own")).unwrap();
+    fs::write(place.join("own/kustomization.yaml"), local).unwrap();
+
+    let (Some(mut rendered), Some(shipped)) = (build_in(&place, "own"), build(MONITOR)) else { return };
+    let image = &named(&shipped, "PolicyServer", "stable-hooks")["spec"]["image"];
+    let (repository, _) = image.as_str().unwrap().rsplit_once(':').unwrap();
+    let server = rendered.iter_mut().find(|object| object["kind"] == "PolicyServer").unwrap();
+    let patched = std::mem::replace(&mut server["spec"]["image"], image.clone());
+    let patched = patched.as_str().unwrap();
+    assert!(patched.starts_with(&format!("{repository}:")) && documented.contains(patched), "{patched}");
+    assert!(image != patched, "the patch reaches nothing");
+    assert_eq!(rendered, shipped);
 }
 
 #[test]

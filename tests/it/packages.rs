@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 use stable_hooks::input::value;
@@ -19,6 +21,7 @@ struct Package {
     metadata: &'static str,
     questions: &'static str,
     artifact_hub: &'static str,
+    readme: &'static str,
 }
 
 const PACKAGES: [Package; 2] = [
@@ -27,7 +30,8 @@ const PACKAGES: [Package; 2] = [
         module: "annotated-policy.wasm",
         metadata: "policy/metadata.yml",
         questions: "policy/questions-ui.yml",
-        artifact_hub: "artifacthub-pkg.yml",
+        artifact_hub: "policy/artifacthub-pkg.yml",
+        readme: "policy/README.md",
     },
     Package {
         policy: Policy::Releases,
@@ -35,6 +39,7 @@ const PACKAGES: [Package; 2] = [
         metadata: "policy/releases/metadata.yml",
         questions: "policy/releases/questions-ui.yml",
         artifact_hub: "policy/releases/artifacthub-pkg.yml",
+        readme: "policy/releases/README.md",
     },
 ];
 
@@ -96,6 +101,40 @@ fn packages_on_artifact_hub_say_what_the_metadata_says() {
     }
 }
 
+#[test]
+fn packages_are_laid_out_for_artifact_hub_with_their_pages_and_owners() {
+    let id = "7d8f3c1e-0000-4000-8000-000000000000";
+    let owners = yaml("artifacthub-repo.yml")["owners"].clone();
+    for (folder, given, told) in [("hub", "", None), ("hub-verified", id, Some(id))] {
+        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+        if place.exists() {
+            fs::remove_dir_all(&place).unwrap();
+        }
+        let mut layout = Command::new(root().join("policy/artifacthub-branch"));
+        let status = layout.current_dir(root()).arg(&place).env("REPOSITORY_ID", given).status();
+        assert!(status.unwrap().success());
+        let repository = value(&fs::read(place.join("artifacthub-repo.yml")).unwrap()).unwrap();
+        assert_eq!(repository["owners"], owners);
+        assert_eq!(repository["repositoryID"].as_str(), told);
+        for package in &PACKAGES {
+            for file in [package.artifact_hub, package.readme] {
+                assert_eq!(fs::read_to_string(place.join(file)).unwrap(), text(file));
+            }
+            assert_eq!(yaml(package.artifact_hub)["maintainers"], owners);
+        }
+    }
+}
+
+#[test]
+fn packages_pages_can_be_read_elsewhere() {
+    for package in PACKAGES {
+        let page = text(package.readme);
+        let mut targets = page.split("](").skip(1);
+        assert!(targets.clone().count() > 2, "{}", package.readme);
+        assert!(targets.all(|target| target.starts_with("https://")), "{}: a link into the repository", package.readme);
+    }
+}
+
 /// The kinds in a list of `apiVersion` and `kind`, in no order.
 pub(crate) fn kinds(list: &Value) -> BTreeSet<(&str, &str)> {
     let items = list.as_array().unwrap().iter();
@@ -111,10 +150,26 @@ fn packages_have_one_version() {
 }
 
 #[test]
+fn packages_name_the_least_kubewarden_and_the_docs_the_same() {
+    let [rollout, troubleshooting] = ["docs/rollout.md", "docs/troubleshooting.md"].map(text);
+    for package in PACKAGES {
+        let metadata = yaml(package.metadata);
+        let version = metadata["minimumKubewardenVersion"].as_str().unwrap();
+        // Kubewarden reads a whole version there, and compares its first two numbers.
+        let [major, minor, "0"] = version.split('.').collect::<Vec<_>>()[..] else { panic!("{version}") };
+        assert!(rollout.contains(&format!("Kubewarden {major}.{minor} or later")), "{}", package.metadata);
+        assert!(troubleshooting.contains(&format!("Kubewarden {major}.{minor}")), "{}", package.metadata);
+    }
+}
+
+#[test]
 fn packages_are_what_the_modules_carry() {
     for package in PACKAGES {
         let Some(module) = built(package.module) else { continue };
-        let mut carried = metadata::read(&fs::read(module).unwrap()).unwrap().unwrap();
+        let module = fs::read(module).unwrap();
+        let least = format!("\"minimumKubewardenVersion\":{}", yaml(package.metadata)["minimumKubewardenVersion"]);
+        assert!(String::from_utf8_lossy(&module).contains(&least), "{}: {least}", package.module);
+        let mut carried = metadata::read(&module).unwrap().unwrap();
         let mut described = serde_json::from_value::<metadata::Metadata>(yaml(package.metadata)).unwrap();
         described.protocol_version = Some("v1".to_owned());
         // kwctl sorts what is looked up, and adds two annotations of its own.

@@ -71,3 +71,21 @@ fn workflows_call_verbs_that_the_makefile_has() {
     }
     assert!(called.len() > 8, "only {called:?}");
 }
+
+#[test]
+fn workflows_sign_each_module_in_both_formats_and_verify_it_as_the_docs_say() {
+    let release = yaml(".github/workflows/release.yml");
+    let mut scripts = steps(&release).filter_map(|step| step["run"].as_str());
+    let script = scripts.find(|script| script.contains("kwctl push")).unwrap();
+    for is_new in [false, true] {
+        let sign = format!("cosign sign --yes --new-bundle-format={is_new} --use-signing-config={is_new} \"$digest\"");
+        assert!(script.contains(&sign), "{sign}");
+    }
+    let page = fs::read_to_string(root().join("docs/verify.md")).unwrap();
+    let issuer = "--certificate-oidc-issuer https://token.actions.githubusercontent.com";
+    for command in ["kwctl verify --github-owner stable-hooks --github-repo stable-hooks", "cosign verify ", issuer] {
+        assert!(script.contains(command) && page.contains(command), "{command}");
+    }
+    let identity = "https://github.com/stable-hooks/stable-hooks/.github/workflows/release.yml@refs/tags/v";
+    assert!(page.contains(identity), "{identity}");
+}
