@@ -1,6 +1,6 @@
 # Verbs only; CI calls the same ones. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup try test test-wasm schemas shells lint deny docs artifacthub reproducible e2e oracle e2e-argocd e2e-kwctl e2e-kyverno bench fuzz fuzz-smoke mutants ci
+.PHONY: help setup try test test-wasm schemas shells monitoring lint deny docs artifacthub reproducible e2e oracle e2e-argocd e2e-kwctl e2e-kyverno bench fuzz fuzz-smoke mutants ci
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stable-hooks
 SOURCES := Cargo.toml Cargo.lock crates/helm/Cargo.toml policy/Cargo.toml policy/wasm-cargo $(shell find crates/helm/src policy/src -name '*.rs')
@@ -35,7 +35,7 @@ setup: ## install what the build needs beyond Rust
 try: annotated-policy.wasm ## watch the wasm judge requests that a real API server sent
 	cargo run -q -- review --policy annotated-policy.wasm --settings examples/settings.yaml examples/*.json || [ $$? = 1 ]
 
-test: annotated-policy.wasm annotated-releases-policy.wasm test-wasm schemas shells ## every test
+test: annotated-policy.wasm annotated-releases-policy.wasm test-wasm schemas shells monitoring ## every test
 	@set -e; if [ -d $(SCHEMAS) ]; then export SCHEMAS=$(SCHEMAS); fi; \
 	if command -v go >/dev/null; then set -- $$(e2e/tools/build helm3 helm4 oracle kustomize); \
 	export HELM3=$$1/helm HELM4=$$2/helm ORACLE=$$3/oracle KUSTOMIZE=$$4/kustomize; fi; \
@@ -68,6 +68,9 @@ ifneq ($(NO_SHELLS),)
 	@$(AS_ROOT) apt-get update -q && $(AS_ROOT) apt-get install -qy $(NO_SHELLS) || \
 	{ echo "there is no $(NO_SHELLS), and apt-get did not install it" >&2; [ -z "$(CI)" ]; }
 endif
+
+monitoring: ## the alert rules, checked and tested with promtool, which comes from Debian where it is missing
+	tests/monitoring/check
 
 # From packages that carry them: SARIF's from npm, the CRDs from Go modules.
 $(SCHEMAS):
