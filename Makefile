@@ -6,10 +6,11 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stable-hooks
 SOURCES := Cargo.toml Cargo.lock crates/helm/Cargo.toml policy/Cargo.toml policy/wasm-cargo $(shell find crates/helm/src policy/src -name '*.rs')
 BINDGEN := $(shell sed -n '/^name = "wasm-bindgen"$$/{n;s/.*"\(.*\)"/\1/p}' Cargo.lock)
 RUNNER := $(CACHE)/wasm-bindgen-$(BINDGEN)/bin/wasm-bindgen-test-runner
-SCHEMAS := $(CACHE)/schemas-2
+SCHEMAS := $(CACHE)/schemas-3
 MUTANTS := $(or $(shell command -v cargo-mutants),$(CACHE)/cargo-mutants-27.1.0/bin/cargo-mutants)
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 NO_SHELLS := $(strip $(foreach name,zsh fish,$(if $(shell command -v $(name)),,$(name))))
+PROMETHEUS := github.com/prometheus-operator/prometheus-operator@v0.85.0:example/prometheus-operator-crd/monitoring.coreos.com
 KUBEWARDEN := github.com/kubewarden/kubewarden-controller@v1.36.0:charts/kubewarden-crds/templates/crds/policies.kubewarden.io
 BUILT := $(or $(CARGO_TARGET_DIR),target)/wasm/wasm32-unknown-unknown/wasm
 MOST_BYTES := 550000
@@ -78,7 +79,8 @@ $(SCHEMAS):
 	tar -xzOf $@.new/*.tgz package/lib/schemas/sarif-2.1.0-rtm.5.json >$@.new/sarif-2.1.0.json
 	for file in github.com/kyverno/kyverno@v1.12.0:config/crds/policyreport/wgpolicyk8s.io_policyreports.yaml \
 		github.com/openreports/reports-api@v0.2.1:config/crd/openreports.io_reports.yaml \
-		$(KUBEWARDEN)_policyservers.yaml $(KUBEWARDEN)_clusteradmissionpolicies.yaml $(KUBEWARDEN)_admissionpolicies.yaml; do \
+		$(KUBEWARDEN)_policyservers.yaml $(KUBEWARDEN)_clusteradmissionpolicies.yaml $(KUBEWARDEN)_admissionpolicies.yaml \
+		$(PROMETHEUS)_prometheusrules.yaml $(PROMETHEUS)_servicemonitors.yaml; do \
 		folder=$$(go mod download -json $${file%:*} | sed -n 's/.*"Dir": "\(.*\)".*/\1/p') && \
 		install -m 644 "$$folder/$${file#*:}" $@.new || exit; done
 	rm $@.new/*.tgz && mv $@.new $@
