@@ -1,15 +1,16 @@
 # Verbs only; CI calls the same ones. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup try test test-wasm schemas shells lint deny docs artifacthub reproducible e2e oracle e2e-argocd e2e-kwctl e2e-kyverno bench fuzz fuzz-smoke mutants ci
+.PHONY: help setup try test test-wasm schemas shells monitoring lint deny docs artifacthub reproducible e2e oracle e2e-argocd e2e-kwctl e2e-kyverno bench fuzz fuzz-smoke mutants ci
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stable-hooks
 SOURCES := Cargo.toml Cargo.lock crates/helm/Cargo.toml policy/Cargo.toml policy/wasm-cargo $(shell find crates/helm/src policy/src -name '*.rs')
 BINDGEN := $(shell sed -n '/^name = "wasm-bindgen"$$/{n;s/.*"\(.*\)"/\1/p}' Cargo.lock)
 RUNNER := $(CACHE)/wasm-bindgen-$(BINDGEN)/bin/wasm-bindgen-test-runner
-SCHEMAS := $(CACHE)/schemas-2
+SCHEMAS := $(CACHE)/schemas-3
 MUTANTS := $(or $(shell command -v cargo-mutants),$(CACHE)/cargo-mutants-27.1.0/bin/cargo-mutants)
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 NO_SHELLS := $(strip $(foreach name,zsh fish,$(if $(shell command -v $(name)),,$(name))))
+PROMETHEUS := github.com/prometheus-operator/prometheus-operator@v0.85.0:example/prometheus-operator-crd/monitoring.coreos.com
 KUBEWARDEN := github.com/kubewarden/kubewarden-controller@v1.36.0:charts/kubewarden-crds/templates/crds/policies.kubewarden.io
 BUILT := $(or $(CARGO_TARGET_DIR),target)/wasm/wasm32-unknown-unknown/wasm
 MOST_BYTES := 560000
@@ -35,7 +36,7 @@ setup: ## install what the build needs beyond Rust
 try: annotated-policy.wasm ## watch the wasm judge requests that a real API server sent
 	cargo run -q -- review --policy annotated-policy.wasm --settings examples/settings.yaml examples/*.json || [ $$? = 1 ]
 
-test: annotated-policy.wasm annotated-releases-policy.wasm test-wasm schemas shells ## every test
+test: annotated-policy.wasm annotated-releases-policy.wasm test-wasm schemas shells monitoring ## every test
 	@set -e; if [ -d $(SCHEMAS) ]; then export SCHEMAS=$(SCHEMAS); fi; \
 	if command -v go >/dev/null; then set -- $$(e2e/tools/build helm3 helm4 oracle kustomize); \
 	export HELM3=$$1/helm HELM4=$$2/helm ORACLE=$$3/oracle KUSTOMIZE=$$4/kustomize; fi; \
@@ -69,13 +70,17 @@ ifneq ($(NO_SHELLS),)
 	{ echo "there is no $(NO_SHELLS), and apt-get did not install it" >&2; [ -z "$(CI)" ]; }
 endif
 
+monitoring: ## the alert rules, checked and tested with promtool, which comes from Debian where it is missing
+	tests/monitoring/check
+
 # From packages that carry them: SARIF's from npm, the CRDs from Go modules.
 $(SCHEMAS):
 	rm -rf $@.new && mkdir -p $@.new && cd $@.new && npm pack --silent @microsoft/jest-sarif@1.0.0-beta.0 >/dev/null
 	tar -xzOf $@.new/*.tgz package/lib/schemas/sarif-2.1.0-rtm.5.json >$@.new/sarif-2.1.0.json
 	for file in github.com/kyverno/kyverno@v1.12.0:config/crds/policyreport/wgpolicyk8s.io_policyreports.yaml \
 		github.com/openreports/reports-api@v0.2.1:config/crd/openreports.io_reports.yaml \
-		$(KUBEWARDEN)_policyservers.yaml $(KUBEWARDEN)_clusteradmissionpolicies.yaml $(KUBEWARDEN)_admissionpolicies.yaml; do \
+		$(KUBEWARDEN)_policyservers.yaml $(KUBEWARDEN)_clusteradmissionpolicies.yaml $(KUBEWARDEN)_admissionpolicies.yaml \
+		$(PROMETHEUS)_prometheusrules.yaml $(PROMETHEUS)_servicemonitors.yaml; do \
 		folder=$$(go mod download -json $${file%:*} | sed -n 's/.*"Dir": "\(.*\)".*/\1/p') && \
 		install -m 644 "$$folder/$${file#*:}" $@.new || exit; done
 	rm $@.new/*.tgz && mv $@.new $@

@@ -37,6 +37,7 @@ mod host;
 mod house;
 mod kyverno;
 mod manifests;
+mod monitoring;
 mod oracle;
 mod outputs;
 mod packages;

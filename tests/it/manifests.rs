@@ -1,4 +1,4 @@
-//! What one applies as it is: built by the real kustomize, held against Kubewarden's CRDs and against the policies.
+//! What one applies as it is: built by the real kustomize, held against the CRDs it is made of and against the policies.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -31,7 +31,8 @@ const MONITOR: &str = "overlays/monitor";
 const FAIL_CLOSED: &str = "overlays/fail-closed";
 const RECORDS: &str = "overlays/records";
 const ONE_NAMESPACE: &str = "one-namespace";
-const ALL: [&str; 5] = [BASE, MONITOR, FAIL_CLOSED, RECORDS, ONE_NAMESPACE];
+const MONITORING: &str = "monitoring";
+const ALL: [&str; 6] = [BASE, MONITOR, FAIL_CLOSED, RECORDS, ONE_NAMESPACE, MONITORING];
 
 /// The objects of a folder, as kustomize builds it; `None` where there is no kustomize, which CI does not accept.
 fn build(folder: &str) -> Option<Vec<Value>> {
@@ -64,17 +65,20 @@ fn policies(objects: &[Value]) -> Vec<&Value> {
 }
 
 #[test]
-fn manifests_have_no_field_that_kubewarden_or_kubernetes_does_not_know() {
+fn manifests_have_no_field_that_nobody_knows() {
     for folder in ALL {
         for object in build(folder).unwrap_or_default() {
             let kind = object["kind"].as_str().unwrap();
             match kind {
+                "ConfigMap" => assert_known::<ConfigMap>(&object),
                 "ServiceAccount" => assert_known::<ServiceAccount>(&object),
                 "ClusterRole" => assert_known::<ClusterRole>(&object),
                 "ClusterRoleBinding" => assert_known::<ClusterRoleBinding>(&object),
-                CLUSTER_POLICY => assert_follows_crd(&object, "clusteradmissionpolicies"),
-                NAMESPACE_POLICY => assert_follows_crd(&object, "admissionpolicies"),
-                "PolicyServer" => assert_follows_crd(&object, "policyservers"),
+                CLUSTER_POLICY => assert_follows_crd(&object, "policies.kubewarden.io_clusteradmissionpolicies"),
+                NAMESPACE_POLICY => assert_follows_crd(&object, "policies.kubewarden.io_admissionpolicies"),
+                "PolicyServer" => assert_follows_crd(&object, "policies.kubewarden.io_policyservers"),
+                "PrometheusRule" => assert_follows_crd(&object, "monitoring.coreos.com_prometheusrules"),
+                "ServiceMonitor" => assert_follows_crd(&object, "monitoring.coreos.com_servicemonitors"),
                 _ => panic!("{folder}: a {kind}"),
             }
         }
@@ -87,8 +91,8 @@ fn assert_known<K: DeserializeOwned + Serialize>(object: &Value) {
     assert_eq!(&serde_json::to_value(read).unwrap(), object);
 }
 
-fn assert_follows_crd(object: &Value, plural: &str) {
-    let Some(crd) = schema(&format!("policies.kubewarden.io_{plural}.yaml")) else { return };
+fn assert_follows_crd(object: &Value, name: &str) {
+    let Some(crd) = schema(&format!("{name}.yaml")) else { return };
     let schema = strict(&crd, "v1");
     assert_valid(&schema, object);
     let mut broken = object.clone();
