@@ -1,6 +1,7 @@
 //! Findings that have one cause: a rule says the same of several objects, and the same mends it.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use crate::name::Name;
 use crate::shown::Shown;
@@ -28,9 +29,9 @@ pub fn subject(objects: Vec<&Name>, most: usize) -> String {
         text.push_str(if place > 0 { ", " } else { "" });
         for (place, object) in before.iter().enumerate() {
             let separator = if place + 1 == before.len() { " and " } else { ", " };
-            text.push_str(&format!("{}{separator}", Shown(&object.kind)));
+            let _ = write!(text, "{}{separator}", Shown(&object.kind));
         }
-        text.push_str(&last.to_string());
+        let _ = write!(text, "{last}");
     }
     let others: usize = namesakes.iter().skip(most).map(Vec::len).sum();
     if others == 0 { text } else { format!("{text} and {others} more") }

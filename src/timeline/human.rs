@@ -62,9 +62,9 @@ impl Page<'_> {
         writeln!(out)?;
         let numbered = timeline.findings.iter().enumerate().collect();
         for cause in grouped(numbered, &|(_, finding)| finding.cause()) {
-            let label: String = cause.iter().map(|(place, _)| format!("[{}] ", place + 1)).collect();
+            let labels: Vec<_> = cause.iter().map(|(place, _)| format!("[{}]", place + 1)).collect();
             let findings: Vec<_> = cause.iter().map(|(_, finding)| *finding).collect();
-            write_cause(out, &label, &findings, None)?;
+            write_cause(out, &format!("{} ", labels.join(" ")), &findings, None)?;
         }
         for note in &timeline.notes {
             let options = Options::new(self.width).initial_indent(INDENT).subsequent_indent("    ");

@@ -15,7 +15,7 @@ const METRICS: &str = "tests/monitoring/metrics.yaml";
 const TESTS: &str = "tests/monitoring/rules.yaml";
 const PAGE: &str = "docs/monitoring.md";
 
-/// What PromQL itself says in our queries.
+/// What the query language itself says in our queries.
 const PROMQL: &str =
     "by count histogram_quantile ignoring increase label_replace last_over_time offset on or sum time unless vector";
 

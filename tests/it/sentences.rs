@@ -44,7 +44,7 @@ fn texts(answer: &Answer) -> String {
 fn literals(source: &str) -> Vec<String> {
     let code = source.split("#[cfg(test)]").next().unwrap();
     let is_code = |line: &&str| !line.trim_start().starts_with("//") && !line.trim_start().starts_with("summary:");
-    let code: String = code.lines().filter(is_code).map(|line| format!("{line}\n")).collect();
+    let code = code.lines().filter(is_code).collect::<Vec<_>>().join("\n");
     let (mut literals, mut open, mut letters) = (Vec::new(), None::<String>, code.chars().peekable());
     while let Some(letter) = letters.next() {
         match (&mut open, letter) {
