@@ -85,7 +85,8 @@ impl ControlPlane {
                 format!("--service-account-signing-key-file={}", file("server.key")),
                 "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
                 "--authorization-mode=RBAC".to_owned(),
-                "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
+                // A Service that is called is on the loopback interface, where nobody answers.
+                "--service-cluster-ip-range=127.32.0.0/24".to_owned(),
             ],
         )?;
         let cluster = Cluster::connect(&kubeconfig)?;
@@ -102,6 +103,8 @@ impl ControlPlane {
                 format!("--root-ca-file={}", file("ca.crt")),
                 "--kube-api-qps=500".to_owned(),
                 "--kube-api-burst=1000".to_owned(),
+                // KWOK's node gives no sign of life, and Pods on a lost node are not ready.
+                "--node-monitor-grace-period=24h".to_owned(),
             ],
         )?;
         servers.start(

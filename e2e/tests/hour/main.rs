@@ -1,0 +1,47 @@
+//! What the pages for bad days say: each message as the real programs print it, each command on a real API server.
+//!
+//! Kubewarden's own controller runs here; its webhooks are asked about the whole cluster, so one scenario at a time.
+
+#![expect(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a scenario fails by panicking")]
+
+mod hour;
+mod messages;
+mod stuck;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use libtest_mimic::{Arguments, Trial};
+use stable_hooks_e2e::world::World;
+
+type Scenario = (&'static str, fn(&World));
+
+const SCENARIOS: [Scenario; 3] = [
+    ("The worst hour: Helm is stuck in pending", stuck::page),
+    ("The worst hour: the server is down, a rule denies", hour::page),
+    ("Troubleshooting: what people paste", messages::page),
+];
+
+#[expect(clippy::print_stderr, reason = "a test run tells how it went")]
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = Some(1);
+    // Started here, because the control plane lives no longer than the thread that starts it.
+    match World::start() {
+        Ok(world) => {
+            let world = Arc::new(world);
+            let trial = |(name, scenario): Scenario| {
+                let world = Arc::clone(&world);
+                Trial::test(name, move || {
+                    scenario(&world);
+                    Ok(())
+                })
+            };
+            libtest_mimic::run(&arguments, SCENARIOS.map(trial).into()).exit_code()
+        }
+        Err(error) => {
+            eprintln!("the end-to-end tests cannot start: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
