@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 use stable_hooks_policy::docs::{Policy, questions, rules_table, settings_table};
+use stable_hooks_policy::rule::RuleId;
 
 use crate::cli::{run, stdout};
 use crate::engines::{files, relative, root};
@@ -68,6 +69,18 @@ fn docs_troubleshooting_explains_messages_that_there_are() {
         explained += 1;
     }
     assert!(explained > 10, "{explained} messages");
+}
+
+#[test]
+fn docs_troubleshooting_has_each_rule_once_in_its_order() {
+    let page = fs::read_to_string(root().join("docs/troubleshooting.md")).unwrap();
+    let (_, table) = page.split_once("\n## Each rule\n").unwrap();
+    let rows: Vec<_> = table.lines().filter(|line| line.starts_with("| [`")).collect();
+    let starts: Vec<_> = RuleId::ALL.iter().map(|rule| format!("| [`{rule}`](rules/{rule}.md) | ")).collect();
+    assert_eq!(rows.len(), starts.len(), "{rows:#?}");
+    for (row, start) in rows.iter().zip(starts) {
+        assert!(row.starts_with(&start) && row.matches(" | ").count() == 3, "{row} does not begin with {start}");
+    }
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! The policy server is down and `Fail` is set, or a rule denies: with Kubewarden's own controller.
 
+use std::thread;
+use std::time::Duration;
+
 use serde_json::{Value, json};
-use stable_hooks_e2e::cluster::wait_for;
+use stable_hooks_e2e::cluster::{has_condition, wait_for};
 use stable_hooks_e2e::helm::{Major, Run};
 use stable_hooks_e2e::kubewarden::{Kubewarden, NAMESPACE};
 use stable_hooks_e2e::page::{Page, is_printed};
@@ -46,6 +49,10 @@ pub(crate) fn page(world: &World) {
     hour.everything_warns();
     // What follows shall not be asked.
     hour.kubectl(&format!("delete {POLICIES} --all"));
+}
+
+fn install(scene: &Scene<'_>) -> Run {
+    scene.install("orders", "stable", &[])
 }
 
 struct Hour<'world> {
@@ -107,29 +114,40 @@ impl Hour<'_> {
     /// The webhooks stay as they are while the controller, which looks every two seconds, could change them.
     #[track_caller]
     fn webhooks_stay(&self, wanted: Option<&str>) {
-        std::thread::sleep(std::time::Duration::from_secs(3));
+        thread::sleep(Duration::from_millis(2500));
+        self.webhooks_are(wanted);
+    }
+
+    #[track_caller]
+    fn webhooks_are(&self, wanted: Option<&str>) {
         let wanted = [wanted.map(str::to_owned), wanted.map(str::to_owned)];
         assert_eq!(self.webhooks(), wanted);
     }
 
     fn wait_until_protected(&self) {
         self.wait_for_webhooks(Some("Fail"));
-        for scene in &self.scenes {
-            wait_for("a release is refused", || self.install(scene).stderr.contains(REFUSED).then_some(()));
-        }
+        self.with_each_helm(|scene| {
+            wait_for("a release is refused", || install(scene).stderr.contains(REFUSED).then_some(()));
+        });
     }
 
     #[track_caller]
     fn is_let_in(&self) {
-        for scene in &self.scenes {
+        self.with_each_helm(|scene| {
             // The API server learns of a configuration a moment later.
-            wait_for("a release is let in", || self.install(scene).success.then_some(()));
+            wait_for("a release is let in", || install(scene).success.then_some(()));
             let _ = scene.helm.run(&["uninstall", "orders"]).succeeds();
-        }
+        });
     }
 
-    fn install(&self, scene: &Scene<'_>) -> Run {
-        scene.install("orders", "stable", &[])
+    fn with_each_helm(&self, act: impl Fn(&Scene<'_>) + Sync) {
+        thread::scope(|scope| {
+            for scene in &self.scenes {
+                let act = &act;
+                // A panic in one of them is the scope's.
+                let _ = scope.spawn(move || act(scene));
+            }
+        });
     }
 
     /// No Pod of the policy server can be made: all are gone, and none comes.
@@ -156,7 +174,7 @@ impl Hour<'_> {
         let pods: Value = serde_json::from_str(&pods.stdout).expect("kubectl prints JSON");
         let pod = |pod: &Value| {
             let uid = pod["metadata"]["uid"].to_string();
-            (uid, stable_hooks_e2e::cluster::has_condition(pod, "Ready"))
+            (uid, has_condition(pod, "Ready"))
         };
         pods["items"].as_array().into_iter().flatten().map(pod).collect()
     }
@@ -190,7 +208,6 @@ impl Hour<'_> {
                 let run = scene.kubectl(&arguments);
                 assert_eq!(!run.success, is_refused, "{arguments:?}: {}", run.stderr);
             }
-            // A release that was there before, as is one that was let in.
             let fresh = format!("{}-new", scene.namespace);
             let _ = scene.kubectl(&["create", "namespace", &fresh]).succeeds();
         }
@@ -225,11 +242,11 @@ impl Hour<'_> {
         let _ = self.scene().line_of_a_page(&commands[0], "stable").succeeds();
         self.webhooks_stay(Some("Fail"));
         self.run(IGNORE);
-        self.webhooks_stay(Some("Ignore"));
         self.is_let_in();
+        self.webhooks_stay(Some("Ignore"));
         self.outage_ends();
         self.wait_for_active();
-        self.webhooks_stay(Some("Ignore"));
+        self.webhooks_are(Some("Ignore"));
         self.run(BACK);
         self.wait_until_protected();
     }
@@ -245,10 +262,10 @@ impl Hour<'_> {
         let _ = self.scene().line_of_a_page(&commands[0], "stable").succeeds();
         self.wait_for_webhooks(None);
         let _ = self.scene().line_of_a_page(&commands[1], "stable").succeeds();
+        self.is_let_in();
         self.webhooks_stay(None);
         let status = self.kubectl(&format!("get {POLICIES} -o jsonpath={{.items[*].status.policyStatus}}"));
         assert_eq!(status.stdout, "pending pending");
-        self.is_let_in();
         self.outage_ends();
         self.wait_until_protected();
     }

@@ -17,9 +17,10 @@ use stable_hooks_e2e::world::World;
 type Scenario = (&'static str, fn(&World));
 
 const SCENARIOS: [Scenario; 3] = [
-    ("The worst hour: Helm is stuck in pending", stuck::page),
-    ("The worst hour: the server is down, a rule denies", hour::page),
     ("Troubleshooting: what people paste", messages::page),
+    ("The worst hour: Helm is stuck in pending", stuck::page),
+    // Last, because it is asked about every namespace.
+    ("The worst hour: the server is down, a rule denies", hour::page),
 ];
 
 #[expect(clippy::print_stderr, reason = "a test run tells how it went")]
