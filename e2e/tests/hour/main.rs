@@ -1,11 +1,10 @@
-//! What the pages for bad days say: each message as the real programs print it, each command on a real API server.
+//! The page for the worst hour, command by command, on a real API server with Kubewarden's own controller.
 //!
-//! Kubewarden's own controller runs here; its webhooks are asked about the whole cluster, so one scenario at a time.
+//! Its webhooks are asked about the whole cluster, so this is a cluster of its own, and one scenario runs at a time.
 
 #![expect(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a scenario fails by panicking")]
 
 mod hour;
-mod messages;
 mod stuck;
 
 use std::process::ExitCode;
@@ -16,8 +15,7 @@ use stable_hooks_e2e::world::World;
 
 type Scenario = (&'static str, fn(&World));
 
-const SCENARIOS: [Scenario; 3] = [
-    ("Troubleshooting: what people paste", messages::page),
+const SCENARIOS: [Scenario; 2] = [
     ("The worst hour: Helm is stuck in pending", stuck::page),
     // Last, because it is asked about every namespace.
     ("The worst hour: the server is down, a rule denies", hour::page),
@@ -28,7 +26,7 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads = Some(1);
     // Started here, because the control plane lives no longer than the thread that starts it.
-    match World::start() {
+    match World::without_webhooks() {
         Ok(world) => {
             let world = Arc::new(world);
             let trial = |(name, scenario): Scenario| {
