@@ -38,8 +38,10 @@ impl Page {
     #[track_caller]
     fn below(&self, heading: &str) -> &str {
         let level = heading.split(' ').next().unwrap_or_default().len();
-        let (_, rest) =
-            self.text.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no heading is called {heading:?}"));
+        let (_, rest) = self
+            .text
+            .split_once(&format!("\n{heading}\n"))
+            .unwrap_or_else(|| panic!("no heading is called {heading:?}"));
         let ends = (1..=level).filter_map(|level| rest.find(&format!("\n{} ", "#".repeat(level))));
         ends.min().map_or(rest, |end| rest.split_at(end).0)
     }

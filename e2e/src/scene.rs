@@ -175,8 +175,12 @@ impl<'world> Scene<'world> {
 
     /// Makes a namespace that other scenarios may want too.
     pub fn has_namespace(&self, name: &str) {
-        let made = self.cluster().try_create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
-        assert!(made.is_ok() || self.cluster().find("Namespace", "", name).is_some(), "the namespace {name} is not made");
+        let made =
+            self.cluster().try_create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
+        assert!(
+            made.is_ok() || self.cluster().find("Namespace", "", name).is_some(),
+            "the namespace {name} is not made"
+        );
     }
 
     /// From now on the namespace is watched by the webhook of that name.

@@ -83,7 +83,8 @@ fn not_answered(world: &World, major: Major, printed: &Printed) {
         printed.keep(text.replace(&webhook.url("releases"), &format!("{ADDRESS}-releases")));
     };
 
-    let (webhook, scene) = start("slow", Options { timeout_seconds: 1, delay: Duration::from_secs(2), ..Options::default() });
+    let (webhook, scene) =
+        start("slow", Options { timeout_seconds: 1, delay: Duration::from_secs(2), ..Options::default() });
     keep(&webhook, &scene, scene.install("orders", "stable", &[]));
 
     let (webhook, scene) = start("gone", Options::default());
@@ -138,7 +139,8 @@ fn no_pod(world: &World, printed: &Printed) {
         }],
     });
     scene.has_namespace(NAMESPACE);
-    let _ = scene.kubectl_of_a_page(&format!("create service clusterip {NAME} --tcp=443:8443 -n {NAMESPACE}")).succeeds();
+    let _ =
+        scene.kubectl_of_a_page(&format!("create service clusterip {NAME} --tcp=443:8443 -n {NAMESPACE}")).succeeds();
     let _ = scene.cluster().create(&registration);
     // By itself it connects to the Service, and kube-proxy refuses; with this option it looks for the Pods.
     let (_second, url) =
@@ -162,9 +164,7 @@ fn no_pod(world: &World, printed: &Printed) {
 fn stuck(world: &World, major: Major, printed: &Printed) {
     let scene = Scene::new(world, "stuck", major, None);
     let chart = scene.chart("stable");
-    scene.killed(&["install", "orders", &chart], || {
-        scene.find("Secret", "sh.helm.release.v1.orders.v1").map(|_| ())
-    });
+    scene.killed(&["install", "orders", &chart], || scene.find("Secret", "sh.helm.release.v1.orders.v1").map(|_| ()));
     printed.by(&scene, scene.upgrade("orders", "stable", &["--install"]));
     printed.by(&scene, scene.install("orders", "stable", &[]));
 }
@@ -176,7 +176,8 @@ fn taken(world: &World, major: Major, printed: &Printed) {
         let _ = scene.install("orders", chart, &[]).succeeds();
         printed.by(&scene, scene.upgrade("orders", chart, &["--set", "image=orders:2"]));
         let _ = scene.helm.run(&["uninstall", "orders"]).succeeds();
-        let _ = scene.kubectl(&["delete", "job,serviceaccount", "-l", "app.kubernetes.io/component=migrations"]).succeeds();
+        let _ =
+            scene.kubectl(&["delete", "job,serviceaccount", "-l", "app.kubernetes.io/component=migrations"]).succeeds();
     }
 }
 

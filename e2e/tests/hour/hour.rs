@@ -36,6 +36,9 @@ pub(crate) fn page(world: &World) {
     let headings = [LOOK, ANEW, IGNORE, AWAY, CONTROLLER, BACK];
     hour.assert_complete(DOWN, &headings);
     hour.assert_complete(DENIED, &[ONE_WARNS, ALL_WARN]);
+    hour.with_each_helm(|scene| {
+        let _ = scene.install("before", "stable", &[]).succeeds();
+    });
     hour.kubectl("apply -k policy/manifests/overlays/fail-closed");
     hour.wait_until_protected();
     hour.refuses_what_the_page_says();
@@ -205,6 +208,10 @@ impl Hour<'_> {
                 let run = scene.kubectl(&arguments);
                 assert_eq!(!run.success, is_refused, "{arguments:?}: {}", run.stderr);
             }
+            for run in [scene.upgrade("before", "stable", &[]), scene.helm.run(&["rollback", "before", "1"])] {
+                assert!(run.stderr.contains(REFUSED), "{}: {}", run.command, run.stderr);
+            }
+            let _ = scene.helm.run(&["uninstall", "before"]).succeeds();
             let fresh = format!("{}-new", scene.namespace);
             let _ = scene.kubectl(&["create", "namespace", &fresh]).succeeds();
         }
@@ -311,7 +318,8 @@ impl Hour<'_> {
 
     fn everything_warns(&self) {
         let [message] = &self.page.messages_below(ALL_WARN)[..] else { panic!("one message") };
-        let patch = format!("patch {POLICIES} stable-hooks-releases --type merge -p {{\"spec\":{{\"mode\":\"monitor\"}}}}");
+        let patch =
+            format!("patch {POLICIES} stable-hooks-releases --type merge -p {{\"spec\":{{\"mode\":\"monitor\"}}}}");
         let refused = self.scene().kubectl_of_a_page(&patch).fails();
         assert!(is_printed(message, &refused.stderr), "{}", refused.stderr);
         let commands = self.page.commands_below(ALL_WARN);
