@@ -11,6 +11,8 @@ use stable_hooks_e2e::page::{Page, is_printed};
 use stable_hooks_e2e::scene::Scene;
 use stable_hooks_e2e::world::World;
 
+use crate::stuck::SECTION as STUCK;
+
 const DOWN: &str = "## The policy server is down and Fail is set";
 const LOOK: &str = "### Look";
 const ANEW: &str = "### 1. Start it anew";
@@ -36,6 +38,8 @@ pub(crate) fn page(world: &World) {
     let headings = [LOOK, ANEW, IGNORE, AWAY, CONTROLLER, BACK];
     hour.assert_complete(DOWN, &headings);
     hour.assert_complete(DENIED, &[ONE_WARNS, ALL_WARN]);
+    let known: Vec<_> = [DOWN, DENIED, STUCK].iter().flat_map(|section| hour.page.commands_below(section)).collect();
+    assert_eq!(known, hour.page.commands(), "each command of the page is in one of these sections");
     hour.with_each_helm(|scene| {
         let _ = scene.install("before", "stable", &[]).succeeds();
     });
@@ -154,9 +158,8 @@ impl Hour<'_> {
     fn outage(&self) {
         self.kubectl(&format!("create quota outage --hard=pods=0 -n {NAMESPACE}"));
         wait_for("the quota counts", || {
-            let quota = self.kubectl(&format!("get quota outage -n {NAMESPACE} -o json"));
-            let quota: Value = serde_json::from_str(&quota.stdout).expect("kubectl prints JSON");
-            quota["status"]["hard"]["pods"].is_string().then_some(())
+            let quota = self.scene().cluster().find("ResourceQuota", NAMESPACE, "outage")?;
+            quota.pointer("/status/hard/pods").map(|_| ())
         });
         self.run(ANEW);
         wait_for("the server is down", || self.pods().is_empty().then_some(()));
@@ -170,13 +173,12 @@ impl Hour<'_> {
 
     /// The server's Pods: whether each is ready, by UID.
     fn pods(&self) -> Vec<(String, bool)> {
-        let pods = self.kubectl(&format!("get pods -n {NAMESPACE} -l kubewarden/policy-server=stable-hooks -o json"));
-        let pods: Value = serde_json::from_str(&pods.stdout).expect("kubectl prints JSON");
-        let pod = |pod: &Value| {
-            let uid = pod["metadata"]["uid"].to_string();
-            (uid, has_condition(pod, "Ready"))
-        };
-        pods["items"].as_array().into_iter().flatten().map(pod).collect()
+        let pods = self.scene().cluster().list("Pod", NAMESPACE);
+        let is_server = |pod: &&Value| pod["metadata"]["labels"]["kubewarden/policy-server"] == "stable-hooks";
+        pods.iter()
+            .filter(is_server)
+            .map(|pod| (pod["metadata"]["uid"].to_string(), has_condition(pod, "Ready")))
+            .collect()
     }
 
     fn refuses_what_the_page_says(&self) {

@@ -7,7 +7,7 @@ use stable_hooks_e2e::page::{Page, is_printed};
 use stable_hooks_e2e::scene::{Scene, history_text};
 use stable_hooks_e2e::world::World;
 
-const SECTION: &str = "## Helm is stuck in pending";
+pub(crate) const SECTION: &str = "## Helm is stuck in pending";
 const LOOK: &str = "### See which";
 const ROLL_BACK: &str = "### 1. The last line says pending-upgrade or pending-rollback";
 const UNINSTALL: &str = "### 2. There is one line, and it says pending-install";
