@@ -124,15 +124,18 @@ impl<'world> Scene<'world> {
         run(command, &format!("stable-hooks {}", arguments.join(" ")))
     }
 
-    /// Runs a line of our pages as a shell does: in this repository, with this Helm, and in the scene's namespace where
-    /// the page says `shop`.
+    /// Runs a line of our pages as a shell does, with this Helm, and in the scene's namespace where the page says `shop`.
     #[must_use]
     pub fn line_of_a_page(&self, line: &str, chart: &str) -> Run {
-        let chart = chart_folder(chart);
         let line = line.replace("-n shop", &format!("-n {}", self.namespace));
-        let line = line.replace("./chart", &chart.to_string_lossy());
+        let line = line.replace("./chart", &self.chart(chart));
+        // What a line writes shall not lie in this repository.
+        let (folder, policy) = (self.folder(), concat!(env!("CARGO_MANIFEST_DIR"), "/../policy"));
+        if !folder.join("policy").exists() {
+            std::os::unix::fs::symlink(policy, folder.join("policy")).expect("the manifests are linked");
+        }
         let mut command = self.with_programs("bash");
-        command.args(["-o", "pipefail", "-c", &line]).current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+        command.args(["-o", "pipefail", "-c", &line]).current_dir(folder);
         run(command, &line)
     }
 
