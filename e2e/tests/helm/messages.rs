@@ -11,12 +11,16 @@ use stable_hooks_e2e::kubewarden::NAMESPACE;
 use stable_hooks_e2e::page::{Page, is_printed};
 use stable_hooks_e2e::scene::Scene;
 use stable_hooks_e2e::webhook::{Options, Webhook};
-use stable_hooks_e2e::world::{LIVE, World, looks_at_objects};
+use stable_hooks_e2e::world::{LIVE, RECORDS, World, looks_at_objects};
 
 const SECTION: &str = "## What people paste";
 
 /// Where Kubewarden's webhooks lead to; those of the harness lead to ports of this machine.
 const ADDRESS: &str = "https://policy-server-stable-hooks.kubewarden.svc:443/validate/clusterwide-stable-hooks";
+
+/// What the charts make for a migration.
+const MIGRATIONS: &str = "job,serviceaccount";
+const MIGRATION: &str = "app.kubernetes.io/component=migrations";
 
 pub(crate) fn page(world: &World) {
     let printed = Printed::default();
@@ -25,7 +29,7 @@ pub(crate) fn page(world: &World) {
         let _ = scope.spawn(|| no_pod(world, &printed));
         for major in Major::ALL {
             let printed = &printed;
-            let parts = [denied, not_answered, stuck, taken, waiting, not_there];
+            let parts = [denied, deleted, not_answered, stuck, taken, waiting, not_there];
             let _ = scope.spawn(move || parts.iter().for_each(|part| part(world, major, printed)));
         }
     });
@@ -64,6 +68,19 @@ fn denied(world: &World, major: Major, printed: &Printed) {
     scene.settle();
     printed.by(&scene, scene.upgrade("orders", "upgrade-only-hook", &[]));
     printed.by(&scene, scene.kubectl(&["annotate", "job", "orders-migrations", "helm.sh/hook=pre-upgrade"]));
+}
+
+/// The way out that the page's table names where what lives is in the way.
+fn deleted(world: &World, major: Major, _: &Printed) {
+    for (chart, webhook) in [("never-deleted", LIVE), ("plain-job", RECORDS)] {
+        let scene = Scene::new(world, &format!("{chart} deleted"), major, Some(webhook));
+        let upgrade = || scene.upgrade("orders", chart, &["--set", "image=orders:2"]);
+        let _ = scene.install("orders", chart, &[]).succeeds();
+        scene.settle();
+        assert!(upgrade().fails().denial().is_some(), "{chart} is denied");
+        let _ = scene.kubectl(&["delete", MIGRATIONS, "-l", MIGRATION]).succeeds();
+        let _ = upgrade().succeeds();
+    }
 }
 
 /// The webhook cannot be called, or its answer is none.
@@ -176,8 +193,7 @@ fn taken(world: &World, major: Major, printed: &Printed) {
         let _ = scene.install("orders", chart, &[]).succeeds();
         printed.by(&scene, scene.upgrade("orders", chart, &["--set", "image=orders:2"]));
         let _ = scene.helm.run(&["uninstall", "orders"]).succeeds();
-        let _ =
-            scene.kubectl(&["delete", "job,serviceaccount", "-l", "app.kubernetes.io/component=migrations"]).succeeds();
+        let _ = scene.kubectl(&["delete", MIGRATIONS, "-l", MIGRATION]).succeeds();
     }
 }
 
