@@ -130,7 +130,7 @@ artifacthub: ## rewrite the Artifact Hub packages from the metadata and the form
 
 e2e: annotated-policy.wasm annotated-releases-policy.wasm schemas ## real API server, real Helm, without and with the policy
 	cargo build -q
-	SCHEMAS=$(SCHEMAS) PATH="$(abspath $(or $(CARGO_TARGET_DIR),target))/debug:$$PATH" cargo test -q -p stable-hooks-e2e --test helm
+	SCHEMAS=$(SCHEMAS) PATH="$(abspath $(or $(CARGO_TARGET_DIR),target))/debug:$$PATH" cargo test -q -p stable-hooks-e2e --test helm --test hour
 	$(MAKE) oracle
 
 oracle: ## small charts made of seeds: what real Helm does, and whether we foresee it: make oracle PAIRS=2000 SEED=7

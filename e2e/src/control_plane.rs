@@ -33,6 +33,8 @@ pub struct ControlPlane {
     pub kubeconfig: PathBuf,
     pub(crate) authority: Authority,
     folder: TempDir,
+    /// Where etcd is.
+    etcd: String,
 }
 
 impl ControlPlane {
@@ -72,22 +74,7 @@ impl ControlPlane {
             ],
         )?;
         let file = |name: &str| path.join(name).display().to_string();
-        servers.start(
-            &program("kube-apiserver"),
-            &[
-                format!("--etcd-servers={client_url}"),
-                "--bind-address=127.0.0.1".to_owned(),
-                format!("--secure-port={api}"),
-                format!("--tls-cert-file={}", file("server.crt")),
-                format!("--tls-private-key-file={}", file("server.key")),
-                format!("--client-ca-file={}", file("ca.crt")),
-                format!("--service-account-key-file={}", file("server.crt")),
-                format!("--service-account-signing-key-file={}", file("server.key")),
-                "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
-                "--authorization-mode=RBAC".to_owned(),
-                "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
-            ],
-        )?;
+        servers.start(&program("kube-apiserver"), &api_server(path, &client_url, api))?;
         let cluster = Cluster::connect(&kubeconfig)?;
         servers.wait_for("the API server", || cluster.is_ready())?;
 
@@ -102,6 +89,8 @@ impl ControlPlane {
                 format!("--root-ca-file={}", file("ca.crt")),
                 "--kube-api-qps=500".to_owned(),
                 "--kube-api-burst=1000".to_owned(),
+                // KWOK's node gives no sign of life, and Pods on a lost node are not ready.
+                "--node-monitor-grace-period=24h".to_owned(),
             ],
         )?;
         servers.start(
@@ -124,7 +113,18 @@ impl ControlPlane {
         servers.wait_for("the ServiceAccount of a namespace", || {
             cluster.find("ServiceAccount", "default", "default").is_some()
         })?;
-        Ok(Self { _processes: servers.last_first(), cluster, kubeconfig, authority, folder })
+        Ok(Self { _processes: servers.last_first(), cluster, kubeconfig, authority, folder, etcd: client_url })
+    }
+
+    /// A second API server of the same cluster, with one option more; its address. It runs until it is dropped.
+    pub fn second_api_server(&self, tools: &Tools, option: &str) -> Result<(Process, String)> {
+        let [port] = free_ports()?;
+        let mut arguments = api_server(self.folder(), &self.etcd, port);
+        arguments.push(option.to_owned());
+        let logs = self.folder().join("second");
+        fs::create_dir_all(&logs).context("no folder for a log")?;
+        let process = Process::start(&tools.kubernetes.join("kube-apiserver"), &arguments, &logs)?;
+        Ok((process, format!("https://127.0.0.1:{port}")))
     }
 
     /// A folder that is removed at the end.
@@ -184,6 +184,24 @@ pub(crate) fn free_ports<const N: usize>() -> Result<[u16; N]> {
         listeners.push(listener);
     }
     Ok(ports)
+}
+
+fn api_server(folder: &Path, etcd: &str, port: u16) -> Vec<String> {
+    let file = |name: &str| folder.join(name).display().to_string();
+    vec![
+        format!("--etcd-servers={etcd}"),
+        "--bind-address=127.0.0.1".to_owned(),
+        format!("--secure-port={port}"),
+        format!("--tls-cert-file={}", file("server.crt")),
+        format!("--tls-private-key-file={}", file("server.key")),
+        format!("--client-ca-file={}", file("ca.crt")),
+        format!("--service-account-key-file={}", file("server.crt")),
+        format!("--service-account-signing-key-file={}", file("server.key")),
+        "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
+        "--authorization-mode=RBAC".to_owned(),
+        // A Service that is called is on the loopback interface, where nobody answers.
+        "--service-cluster-ip-range=127.32.0.0/24".to_owned(),
+    ]
 }
 
 fn write_files(folder: &Path, authority: &Authority, api: u16) -> Result<PathBuf> {

@@ -160,9 +160,13 @@ impl Helm {
 
     #[must_use]
     pub fn run(&self, arguments: &[&str]) -> Run {
+        run(self.in_namespace(arguments), &format!("helm {}", arguments.join(" ")))
+    }
+
+    pub(crate) fn in_namespace(&self, arguments: &[&str]) -> Command {
         let mut command = self.command(&self.program);
         command.args(arguments).args(["--namespace", &self.namespace]);
-        run(command, &format!("helm {}", arguments.join(" ")))
+        command
     }
 
     /// The folder with the program, which is called `helm`.

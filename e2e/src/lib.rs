@@ -5,9 +5,11 @@
 //!  control_plane  etcd, API server, controller manager, scheduler, KWOK in the kubelet's place
 //!  webhook        the annotated wasm as policy-server would serve it, registered as Kubewarden would register it
 //!  world          all of that, started once
+//!  kubewarden     Kubewarden as its charts install it, with its real controller, for the tests that want it
 //!  kyverno        Kyverno's admission controller, for the tests that want it
 //!  scene          one scenario: a namespace of its own, Helm in one version, with the policy or without
 //!  argocd         Argo CD in that world, and Applications of it
+//!  page           a page of `docs/`: the commands and the messages in it
 //!  suite          runs scenarios side by side
 //!  oracle         pairs of small charts that are made of seeds, and whether our tools foresee what Helm does to them
 //!  proof          what the scenarios saw, as `docs/proof.md`
@@ -25,8 +27,10 @@ mod certificates;
 pub mod cluster;
 pub mod control_plane;
 pub mod helm;
+pub mod kubewarden;
 pub mod kyverno;
 pub mod oracle;
+pub mod page;
 pub mod process;
 pub mod proof;
 pub mod scene;

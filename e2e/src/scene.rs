@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -73,6 +74,21 @@ impl<'world> Scene<'world> {
         self.operate("upgrade", release, chart, more)
     }
 
+    /// Where one of our charts lies.
+    #[must_use]
+    pub fn chart(&self, chart: &str) -> String {
+        chart_folder(chart).to_string_lossy().into_owned()
+    }
+
+    /// Helm that is killed as soon as this holds, as a CI job that is cancelled.
+    pub fn killed(&self, arguments: &[&str], when: impl FnMut() -> Option<()>) {
+        let mut command = self.helm.in_namespace(arguments);
+        let mut child: Child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("Helm starts");
+        wait_for("the moment in which Helm is killed", when);
+        child.kill().expect("Helm still runs");
+        let _ = child.wait().expect("Helm ends");
+    }
+
     #[must_use]
     pub fn records_namespace(&self) -> &str {
         self.records.as_deref().unwrap_or(&self.namespace)
@@ -103,12 +119,34 @@ impl<'world> Scene<'world> {
     /// Runs the command line with this Helm and kubectl on the PATH.
     #[must_use]
     pub fn stable_hooks(&self, arguments: &[&str]) -> Run {
-        let mut command = self.helm.command(Path::new("stable-hooks"));
+        let mut command = self.with_programs("stable-hooks");
+        command.args(arguments);
+        run(command, &format!("stable-hooks {}", arguments.join(" ")))
+    }
+
+    /// Runs a line of our pages as a shell does, with this Helm, and in the scene's namespace where the page says `shop`.
+    #[must_use]
+    pub fn line_of_a_page(&self, line: &str, chart: &str) -> Run {
+        let line = line.replace("-n shop", &format!("-n {}", self.namespace));
+        let line = line.replace("./chart", &self.chart(chart));
+        // What a line writes shall not lie in this repository.
+        let (folder, policy) = (self.folder(), concat!(env!("CARGO_MANIFEST_DIR"), "/../policy"));
+        if !folder.join("policy").exists() {
+            std::os::unix::fs::symlink(policy, folder.join("policy")).expect("the manifests are linked");
+        }
+        let mut command = self.with_programs("bash");
+        command.args(["-o", "pipefail", "-c", &line]).current_dir(folder);
+        run(command, &line)
+    }
+
+    /// A program with this Helm and kubectl on the PATH.
+    fn with_programs(&self, program: &str) -> Command {
+        let mut command = self.helm.command(Path::new(program));
         let tools = [self.helm.folder(), self.world.tools.kubernetes.clone()];
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::join_paths(tools.into_iter().chain(std::env::split_paths(&path))).expect("a PATH");
-        command.args(arguments).env("PATH", path);
-        run(command, &format!("stable-hooks {}", arguments.join(" ")))
+        command.env("PATH", path);
+        command
     }
 
     /// Runs kubectl in the namespace.
@@ -136,6 +174,16 @@ impl<'world> Scene<'world> {
         let mut command = self.helm.command(&self.world.tools.kubernetes.join("kubectl"));
         command.args(arguments).args(["--namespace", &self.namespace]).env("KUBE_EDITOR", editor);
         run(command, &format!("kubectl {}", arguments.join(" ")))
+    }
+
+    /// Makes a namespace that other scenarios may want too.
+    pub fn has_namespace(&self, name: &str) {
+        let made =
+            self.cluster().try_create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
+        assert!(
+            made.is_ok() || self.cluster().find("Namespace", "", name).is_some(),
+            "the namespace {name} is not made"
+        );
     }
 
     /// From now on the namespace is watched by the webhook of that name.

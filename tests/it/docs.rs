@@ -81,6 +81,18 @@ fn docs_troubleshooting_explains_messages_that_there_are() {
 }
 
 #[test]
+fn docs_troubleshooting_has_each_rule_once_in_its_order() {
+    let page = fs::read_to_string(root().join("docs/troubleshooting.md")).unwrap();
+    let (_, table) = page.split_once("\n## Each rule\n").unwrap();
+    let rows: Vec<_> = table.lines().filter(|line| line.starts_with("| [`")).collect();
+    let starts: Vec<_> = RuleId::ALL.iter().map(|rule| format!("| [`{rule}`](rules/{rule}.md) | ")).collect();
+    assert_eq!(rows.len(), starts.len(), "{rows:#?}");
+    for (row, start) in rows.iter().zip(starts) {
+        assert!(row.starts_with(&start) && row.matches(" | ").count() == 3, "{row} does not begin with {start}");
+    }
+}
+
+#[test]
 fn docs_links_lead_somewhere_and_scenarios_are_called_so() {
     let pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md"].map(|name| root().join(name));
     for page in files("docs", "md").into_iter().chain(pages) {

@@ -24,7 +24,7 @@ impl Webhook {
 
     /// Makes the configuration that the module's metadata and the manifest that we ship ask for.
     fn configure(&self, policy: &str, options: &Options, bundle: &str) {
-        let shipped = shipped(policy);
+        let (name, shipped) = shipped(policy);
         let metadata = self.served.policies.get(policy).and_then(|policy| policy.metadata());
         let metadata = metadata.expect("the module is annotated");
         let kind = if metadata.mutating { "MutatingWebhookConfiguration" } else { "ValidatingWebhookConfiguration" };
@@ -32,7 +32,7 @@ impl Webhook {
             "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
             "metadata": {"name": format!("{policy}-{}", self.name)},
             "webhooks": [{
-                "name": format!("clusterwide-stable-hooks-{policy}.kubewarden.admission"),
+                "name": format!("clusterwide-{name}.kubewarden.admission"),
                 "clientConfig": {"url": self.url(policy), "caBundle": bundle},
                 "rules": metadata.rules,
                 "namespaceSelector": {"matchLabels": {WATCHED_BY: self.name}},
@@ -68,10 +68,11 @@ impl Webhook {
     }
 }
 
-/// What we ship says about a policy: the `spec` of its `ClusterAdmissionPolicy`.
-fn shipped(policy: &str) -> Value {
+/// What we ship says about a policy: the name and the `spec` of its `ClusterAdmissionPolicy`.
+fn shipped(policy: &str) -> (String, Value) {
     let manifests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policy/manifests/base");
     let file = fs::read(manifests.join(format!("{policy}-policy.yaml"))).expect("the manifest is there");
     let manifest = input::value(&file).expect("the manifest is YAML");
-    manifest.get("spec").cloned().expect("the manifest has a spec")
+    let name = manifest.pointer("/metadata/name").and_then(Value::as_str).expect("the policy has a name").to_owned();
+    (name, manifest.get("spec").cloned().expect("the manifest has a spec"))
 }

@@ -7,6 +7,7 @@ mod flux;
 mod forecast;
 mod harms;
 mod load;
+mod messages;
 mod objects;
 mod rollout;
 mod works;
@@ -73,6 +74,8 @@ fn main() -> ExitCode {
             }));
         }
     }
+    // It fails by itself where the page says what nobody prints, and has nothing to prove.
+    scenarios.push(Scenario::new("The messages that people paste".to_owned(), messages::page));
     suite::run(scenarios, World::start, Some(&proof))
 }
 

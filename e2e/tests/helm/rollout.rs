@@ -5,7 +5,7 @@ use std::env;
 use std::fs;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use stable_hooks_e2e::cluster::{has_condition, wait_for};
 use stable_hooks_e2e::helm::Major;
 use stable_hooks_e2e::scene::Scene;
@@ -57,7 +57,7 @@ fn define(scene: &Scene<'_>) {
         let path = Path::new(&schemas).join(file);
         let _ = scene.kubectl_of_a_page(&format!("create -f {}", path.display())).succeeds();
     }
-    scene.cluster().create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kubewarden"}}));
+    scene.has_namespace("kubewarden");
     wait_for("the definitions are served", || {
         let defined = scene.kubectl_of_a_page("get crd -o json").succeeds();
         let defined: Value = serde_json::from_str(&defined.stdout).expect("kubectl prints JSON");
