@@ -138,7 +138,12 @@ impl Judged {
     /// One result of two that were asked for one thing: the other's object, and what both found, once.
     pub(crate) fn followed_by(self, mut other: Self) -> Self {
         other.verdict = other.verdict.max(self.verdict);
+        let about = |finding: &Finding| (finding.rule.clone(), finding.object.clone());
+        let denied = other.findings.iter().filter(|finding| finding.level == Level::Deny);
+        let denied: BTreeSet<_> = denied.map(about).collect();
         let mut findings = self.findings;
+        // What is only warned about here and denied there is said once.
+        findings.retain(|finding| finding.level == Level::Deny || !denied.contains(&about(finding)));
         findings.extend(mem::take(&mut other.findings));
         let mut known = BTreeSet::new();
         other.findings = findings.into_iter().filter(|finding| known.insert(finding.clone())).collect();
@@ -255,12 +260,15 @@ fn findings(object: &Name, answer: &Answer) -> Vec<Finding> {
     let notes: Option<Vec<Note>> = annotation(NOTES_ANNOTATION).and_then(|json| serde_json::from_str(json).ok());
     let is_ours = reported.is_some() || notes.is_some();
     let mut findings = reported.unwrap_or_default();
-    // A denial is never without its reason.
-    if findings.is_empty() && !response.accepted {
+    let notes = notes.unwrap_or_default();
+    // A denial is never without its reason: findings, or a note on what could not be judged, or words.
+    let is_refused = findings.is_empty() && !response.accepted;
+    if is_refused && notes.is_empty() {
         findings.extend(response.message.iter().map(|message| of_text(object, Level::Deny, message)));
     }
-    for Note { kind, message } in notes.unwrap_or_default() {
-        findings.push(Finding { note: Some(kind), ..of_text(object, Level::Warn, &message) });
+    let level = if is_refused { Level::Deny } else { Level::Warn };
+    for Note { kind, message } in notes {
+        findings.push(Finding { note: Some(kind), ..of_text(object, level, &message) });
     }
     if !is_ours {
         findings.extend(response.warnings.iter().flatten().map(|message| of_text(object, Level::Warn, message)));

@@ -29,7 +29,7 @@ pub(crate) enum Format {
     /// Annotations of GitHub Actions
     Github,
     /// A `PolicyReport` of wgpolicyk8s.io/v1alpha2
-    #[cfg_attr(feature = "cli", value(name = "policyreport"))]
+    #[cfg_attr(feature = "cli", value(name = "policyreport", help = "A PolicyReport of wgpolicyk8s.io/v1alpha2"))]
     PolicyReport,
     /// A Report of openreports.io/v1alpha1
     #[cfg_attr(feature = "cli", value(name = "openreports"))]

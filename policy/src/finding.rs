@@ -76,6 +76,10 @@ pub enum Outcome {
     /// Deleted and made again.
     MadeAnew,
     Stays,
+    /// A resource of the release, though Helm did not make it.
+    TakenOver,
+    /// Another release loses it.
+    Lost,
     /// The hook's program does not run.
     DoesNotRun,
     /// Helm waits for the hook until its timeout.

@@ -31,6 +31,19 @@ impl fmt::Display for Visible<'_> {
     }
 }
 
+/// A space that no line is broken at, while one is broken.
+pub const GLUE: char = '\u{a0}';
+
+/// The text with such spaces inside of backticks: what stands there is copied whole.
+pub fn glued(text: &str) -> String {
+    let mut is_quoted = false;
+    let glue = |character: char| {
+        is_quoted ^= character == '`';
+        if is_quoted && character == ' ' { GLUE } else { character }
+    };
+    text.chars().map(glue).collect()
+}
+
 fn write_visible(f: &mut fmt::Formatter<'_>, character: char) -> fmt::Result {
     if character.is_control() || is_invisible(character) {
         write!(f, "{}", character.escape_default())

@@ -148,7 +148,9 @@ fn request(payload: &mut Map<String, Value>) -> Result<Request, RequestError> {
 fn response<T>(request: Request, verdict: Verdict, mutated: impl FnOnce(Request, &Patch) -> Option<T>) -> Response<T> {
     let is_audit = matches!(request.change, Change::Audit { .. });
     let audit_annotations = audit_annotations(&verdict);
-    let warnings = text::warnings(&verdict);
+    // The reason of a refusal is its note.
+    let is_refused = matches!(verdict.decision, Decision::Refuse(_));
+    let warnings = if is_refused { Vec::new() } else { text::warnings(&verdict) };
     let message = match &verdict.decision {
         Decision::Deny(denial) => Some(text::denial(&denial.findings().collect::<Vec<_>>(), verdict.release.as_ref())),
         Decision::Refuse(reason) => Some(reason.clone()),

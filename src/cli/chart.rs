@@ -4,14 +4,14 @@ mod arguments;
 pub(super) mod renders;
 mod upgraded;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::thread;
 
 use clap::Args;
 use helm::HOOK;
 use helm::storage::Storage;
-use helm::write::Revision;
+use helm::write::{Document, Revision};
 use stable_hooks_host::cluster::ClusterView;
 use stable_hooks_policy::RuleId;
 use stable_hooks_policy::shown::Shown;
@@ -141,6 +141,14 @@ fn says_something(before: Option<&Before>) -> bool {
     judged.is_some_and(Judged::says_something)
 }
 
+/// Which objects a render has, and which of them are hooks.
+fn sides(render: &Render) -> BTreeSet<([&str; 3], bool)> {
+    let named = render.documents.iter().map(|Document { head, .. }| {
+        ([head.kind.as_str(), &head.namespace, &head.name], head.annotations.contains_key(HOOK))
+    });
+    named.collect()
+}
+
 /// How much a render holds.
 fn contents(render: &Render) -> String {
     let counted = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
@@ -183,10 +191,14 @@ impl Chart<'_> {
             (None, None) => "the install".to_owned(),
         };
         if says_something {
-            return format!("{source}: {before}, and the upgrade over it");
+            return format!("{source}: {before} and the upgrade over it");
         }
         let compared = install.iter().chain([upgrade]).map(contents).collect::<Vec<_>>().join(" against ");
-        format!("{source}: {before} and the upgrade over it agree ({compared})")
+        let agree = match install {
+            Some(install) if sides(install) == sides(upgrade) => "agree",
+            Some(_) | None => "differ in nothing that a rule is about",
+        };
+        format!("{source}: {before} and the upgrade over it {agree} ({compared})")
     }
 
     /// The upgrade over a render of the install, which is judged as well unless it is installed already.

@@ -16,7 +16,7 @@ use crate::fix::{Fixed, Options, Subject, fix};
 ///
 /// It spells the events of migration hooks as Helm and Argo CD both know them, and adds before-hook-creation to a
 /// delete policy that lacks it. It never makes a hook of a plain object, never changes a weight, and says on standard
-/// error what it leaves and why.
+/// error what it mended, what it leaves, and why.
 ///
 /// Exit codes: 0 the stream was read, 2 some of it could not be read (and is written as it was).
 #[derive(Debug, Args)]

@@ -1,11 +1,12 @@
 //! For people at a terminal: 80 columns, what it means first, the remedy last.
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use json_patch::PatchOperation;
 use stable_hooks_policy::cause::{grouped, subject};
 use stable_hooks_policy::name::Name;
-use stable_hooks_policy::shown::Visible;
+use stable_hooks_policy::shown::{GLUE, Visible, glued};
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 use super::writer::Writer;
@@ -80,12 +81,12 @@ pub(crate) fn write_cause(
         // A message without a rule: the text says all there is.
         return fill(out, "  ", &format!("{head} {}", Visible(&finding.message.replace('\n', " "))));
     }
-    let lines = findings.iter().filter_map(|finding| finding.template.as_ref()?.line);
-    let lines: Vec<_> = lines.map(|line| line.to_string()).collect();
-    let lines = match lines.len() {
+    let lines: BTreeSet<_> = findings.iter().filter_map(|finding| finding.template.as_ref()?.line).collect();
+    let named: Vec<_> = lines.iter().map(ToString::to_string).collect();
+    let lines = match named.len() {
         0 => String::new(),
-        1 => format!(", line {}", lines.concat()),
-        _ => format!(", lines {}", lines.join(", ")),
+        1 => format!(", line {}", named.concat()),
+        _ => format!(", lines {}", named.join(", ")),
     };
     fill(out, "  ", &format!("{head}{lines}"))?;
     let objects: Vec<_> = findings.iter().map(|finding| &finding.object).collect();
@@ -149,16 +150,4 @@ pub(super) fn fill(out: &mut dyn Write, indent: &str, text: &str) -> io::Result<
         .word_splitter(WordSplitter::NoHyphenation)
         .wrap_algorithm(WrapAlgorithm::FirstFit);
     writeln!(out, "{}", textwrap::fill(&glued(text), &options).replace(GLUE, " "))
-}
-
-/// A space that no line is broken at.
-const GLUE: char = '\u{a0}';
-
-fn glued(text: &str) -> String {
-    let mut is_quoted = false;
-    let glue = |character: char| {
-        is_quoted ^= character == '`';
-        if is_quoted && character == ' ' { GLUE } else { character }
-    };
-    text.chars().map(glue).collect()
 }

@@ -188,7 +188,7 @@ fn chart_renders_without_source_lines_leave_no_gap_in_a_sentence() {
     let words = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(code(&output), 1);
     assert!(words.contains("becomes a hook (\"pre-upgrade\")"), "{words}");
-    assert!(words.contains("-> In its template, write helm.sh/hook"), "{words}");
+    assert!(words.contains("-> In its template, leave helm.sh/hook out"), "{words}");
     assert!(!words.contains("(template )") && !words.contains("In ,"), "{words}");
 }
 

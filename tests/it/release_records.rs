@@ -205,7 +205,10 @@ fn release_records_lie_where_their_secret_lies_and_their_objects_where_the_recor
     let message = in_one_line(&answer.response.message.unwrap());
     assert!(message.contains("ServiceAccount shop/orders: "), "{message}");
     // Nobody runs Helm's command line there.
-    assert!(message.contains("with `releases.accept: [\"flux-system/orders@2:release-identity-flip\"]`"), "{message}");
+    assert!(
+        message.contains("writes `releases.accept: [\"flux-system/orders@2:release-identity-flip\"]`"),
+        "{message}"
+    );
     // The record of another release of that name, in the objects' namespace, is not the baseline.
     let answer = ask_with(&request, &by_records(), cluster([&revision(1, "deployed", ACCOUNT).secret()]));
     assert!(answer.response.accepted && baseline(&answer) == "the live objects");

@@ -122,7 +122,7 @@ pub(crate) const CASES: &[Case] = &[
                 "no secrets",
                 looks_at_objects(),
                 settings,
-                "Job shop/orders-migrations: is live",
+                "ServiceAccount and Job shop/orders-migrations: each is live",
             )
         },
         ..CASE

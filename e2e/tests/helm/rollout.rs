@@ -34,15 +34,24 @@ fn page(world: &World, major: Major) -> Report {
     let commands = commands.map(|line| line.split("  #").next().unwrap_or(line).trim_end());
     let mut seen = Vec::new();
     for command in commands {
-        let _ = scene.kubectl_of_a_page(&command.replace("-n shop", &format!("-n {}", scene.namespace))).succeeds();
+        let local = of_this_tree(command).replace("-n shop", &format!("-n {}", scene.namespace));
+        let _ = scene.kubectl_of_a_page(&local).succeeds();
         if command.starts_with("apply") {
             seen.push(format!("`kubectl {command}`: {}", state(&scene)));
         }
     }
-    assert_eq!(seen.len(), 5, "{seen:?}");
+    assert_eq!(seen.len(), 6, "{seen:?}");
     let own = scene.kubectl(&["get", "admissionpolicies.policies.kubewarden.io", "stable-hooks", "-o", "name"]);
     let _ = own.succeeds();
     report(&scene, &seen.join("\n"), &[])
+}
+
+/// A folder that a command fetches from the repository is here as well.
+fn of_this_tree(command: &str) -> String {
+    match command.split_once("'https://github.com/stable-hooks/stable-hooks//") {
+        Some((before, rest)) => format!("{before}{}", rest.split('?').next().unwrap_or(rest)),
+        None => command.to_owned(),
+    }
 }
 
 /// What Kubewarden's charts bring, as far as the page needs it.
@@ -64,6 +73,14 @@ fn define(scene: &Scene<'_>) {
         let defined = defined["items"].as_array().cloned().unwrap_or_default();
         defined.iter().all(|definition| has_condition(definition, "Established")).then_some(())
     });
+    // The server that Kubewarden's own chart brings.
+    let server = scene.folder().join("default.yaml");
+    let spec = "{image: \"ghcr.io/kubewarden/adm-controller/policy-server:v1.36.0\", replicas: 1}";
+    let text = format!(
+        "apiVersion: policies.kubewarden.io/v1\nkind: PolicyServer\nmetadata: {{name: default}}\nspec: {spec}\n"
+    );
+    fs::write(&server, text).expect("the file is written");
+    let _ = scene.kubectl_of_a_page(&format!("create -f {}", server.display())).succeeds();
 }
 
 /// Both policies as they are now, and what their server may read.

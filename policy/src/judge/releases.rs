@@ -7,7 +7,7 @@ use crate::cluster::{Cluster, Lookup, Query, Unavailable};
 use crate::finding::{Finding, ReleaseProblem};
 use crate::note::{Note, NoteKind};
 use crate::request::StoredRelease;
-use crate::rule::{Level, Mending, RuleId};
+use crate::rule::{Effect, Level, Mending, RuleId};
 use crate::rules;
 use crate::rules::declare::{Check, Reach};
 use crate::selector::Standing;
@@ -49,15 +49,11 @@ impl Preflight<'_> {
             Ok(record) => self.judge_record(&record),
             Err(error) => {
                 let reason = format!("the release record cannot be read, so the release was not judged: {error}");
-                let namespace = self.stored.namespace().unwrap_or_default();
-                let name = self.stored.label("name").unwrap_or_default();
-                let revision =
-                    self.stored.label("version").and_then(|version| version.parse().ok()).unwrap_or_default();
-                match self.strictness(self.settings.releases.undecodable, (namespace, name, revision)) {
-                    Strictness::Warn => {
-                        Verdict { notes: vec![Note::new(NoteKind::NotRead, reason)], ..Verdict::allow() }
-                    }
-                    Strictness::Deny => refused((namespace, name, revision), &reason),
+                let note = Note::new(NoteKind::NotRead, reason);
+                let named = self.named_by_labels();
+                match self.strictness(self.settings.releases.undecodable, named) {
+                    Strictness::Warn => Verdict { notes: vec![note], ..Verdict::allow() },
+                    Strictness::Deny => refused(named, note),
                 }
             }
         }
@@ -85,15 +81,16 @@ impl Preflight<'_> {
         let stored = Stored { record, namespace, operation: self.operation, told: None };
         let (release, not_known) = Release::prepare(&stored, baseline.as_ref(), self.settings, self.cluster);
         failures.extend(not_known);
-        let named = (namespace, &*record.name, record.version);
-        let on_failure = self.strictness(self.settings.releases.on_lookup_failure, named);
+        let named = Named { namespace, name: &record.name, revision: record.version };
+        let on_failure = self.strictness(self.settings.releases.on_lookup_failure, Some(named));
         if let (Some(first), Strictness::Deny) = (failures.first(), on_failure) {
-            return refused(named, &format!("the release cannot be judged completely: {}", first.message));
+            let reason = format!("the release cannot be judged completely: {}", first.message);
+            return refused(Some(named), Note::new(first.kind, reason));
         }
         notes.extend(failures);
         let findings = check(&release, |rule| self.accepts(rule, named));
         let recorded = Recorded {
-            name: format!("{}/{}", Shown(namespace), Shown(&record.name)),
+            name: named.to_string(),
             revision: record.version,
             baseline: compared_with,
             takes_labels: self.takes_labels(&release),
@@ -101,15 +98,21 @@ impl Preflight<'_> {
         Verdict { release: Some(recorded), ..decide(findings, notes) }
     }
 
+    /// As Helm's labels of the record name it: of one that cannot be read they are all there is.
+    fn named_by_labels(&self) -> Option<Named<'_>> {
+        let revision = self.stored.label("version")?.parse().ok()?;
+        Some(Named { namespace: self.stored.namespace()?, name: self.stored.label("name")?, revision })
+    }
+
     /// Somebody has accepted what this rule finds in this revision.
-    fn accepts(&self, rule: RuleId, (namespace, name, revision): Named<'_>) -> bool {
+    fn accepts(&self, rule: RuleId, Named { namespace, name, revision }: Named<'_>) -> bool {
         let releases = &self.settings.releases;
         let label = rule.accept_label().filter(|_| releases.accept_label);
         let labelled = label.and_then(|label| self.stored.label(&label)) == Some(revision.to_string().as_str());
         labelled || releases.accepts(namespace, name, revision, Some(rule))
     }
 
-    /// `helm rollback` has no flag for labels, and where records are stored apart no command is run by hand.
+    /// `helm rollback` has no flag for labels, and where records are stored apart it is Flux that upgrades.
     fn takes_labels(&self, release: &Release<'_>) -> bool {
         self.settings.releases.accept_label && self.operation != Operation::Rollback && !release.is_stored_apart()
     }
@@ -164,23 +167,39 @@ impl Preflight<'_> {
 
     /// The strictness as it is set; it only warns of rollbacks where the settings say so for them, and of a revision that
     /// an administrator has accepted.
-    fn strictness(&self, set: Strictness, (namespace, name, revision): Named<'_>) -> Strictness {
+    fn strictness(&self, set: Strictness, named: Option<Named<'_>>) -> Strictness {
         let releases = &self.settings.releases;
-        let is_lenient = releases.is_lenient(self.operation) || releases.accepts(namespace, name, revision, None);
-        if is_lenient { Strictness::Warn } else { set }
+        let is_accepted =
+            named.is_some_and(|Named { namespace, name, revision }| releases.accepts(namespace, name, revision, None));
+        if is_accepted || releases.is_lenient(self.operation) { Strictness::Warn } else { set }
     }
 }
 
-/// A release and one of its revisions: the namespace of the record, the name, the number.
-type Named<'a> = (&'a str, &'a str, u64);
+/// One revision of a release, in the namespace of its records.
+#[derive(Clone, Copy)]
+struct Named<'a> {
+    namespace: &'a str,
+    name: &'a str,
+    revision: u64,
+}
 
-fn refused((namespace, name, revision): Named<'_>, reason: &str) -> Verdict {
-    let (namespace, name) = (Shown(namespace), Shown(name));
-    let reason = format!(
-        "revision {revision} was not recorded and no object of the release was touched: {reason}\nAn administrator lets it \
-         pass with the setting `releases.accept: [\"{namespace}/{name}@{revision}\"]`."
-    );
-    Verdict { decision: Decision::Refuse(reason), ..Verdict::allow() }
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", Shown(self.namespace), Shown(self.name))
+    }
+}
+
+/// A record that its labels do not name cannot be accepted.
+fn refused(named: Option<Named<'_>>, note: Note) -> Verdict {
+    let reason = &note.message;
+    let reason = match named {
+        Some(named @ Named { revision, .. }) => format!(
+            "revision {revision} of {named} was not recorded, and no object of it was touched: {reason}.\nAn administrator \
+             lets all of that revision pass, unjudged, with `releases.accept: [\"{named}@{revision}\"]`."
+        ),
+        None => format!("the record was not stored: {reason}"),
+    };
+    Verdict { decision: Decision::Refuse(reason), notes: vec![note], ..Verdict::allow() }
 }
 
 /// Every finding about a release, in the order of the registry.
@@ -208,7 +227,10 @@ fn without_echoes(mut findings: Vec<Finding>) -> Vec<Finding> {
     for (echo, voice) in ECHOES {
         let voices = findings.iter().filter(|finding| finding.rule == voice);
         let said: BTreeSet<_> = voices.map(|finding| finding.object.clone()).collect();
-        findings.retain(|finding| finding.rule != echo || !said.contains(&finding.object));
+        // What denies is never left out.
+        findings.retain(|finding| {
+            finding.rule != echo || finding.effect == Effect::Deny || !said.contains(&finding.object)
+        });
     }
     findings
 }

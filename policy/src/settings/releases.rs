@@ -77,7 +77,7 @@ impl Releases {
             section.field("accept", |accept| {
                 let expected =
                     "namespace/name@revision, or with rules for releases behind it: namespace/name@revision:rule,rule";
-                self.accept = accept.strings(expected, |entry| is_revision(entry) == Some(true));
+                self.accept = accept.strings(expected, is_revision);
             });
             section.field("acceptLabel", |node| node.boolean(|value| self.accept_label = value));
             section.field("undecodable", |node| strictness(node, &mut self.undecodable));
@@ -100,14 +100,14 @@ fn strictness(node: &Node<'_>, strictness: &mut Strictness) {
     node.word("warn or deny", Strictness::parse, |value| *strictness = value);
 }
 
-/// The entry names a revision, and behind it rules for releases or nothing; `None` where a part is missing.
-fn is_revision(entry: &str) -> Option<bool> {
-    let (namespace, rest) = entry.split_once('/')?;
-    let (release, rest) = rest.split_once('@')?;
-    let (revision, rules) = rest.split_once(':').unwrap_or((rest, RuleId::ReleaseIdentityFlip.as_str()));
+/// The entry names a revision, and behind it rules for releases or nothing.
+fn is_revision(entry: &str) -> bool {
+    let (named, rules) = entry.split_once(':').map_or((entry, None), |(named, rules)| (named, Some(rules)));
+    let parts = named.split_once('/').and_then(|(namespace, rest)| Some((namespace, rest.split_once('@')?)));
+    let Some((namespace, (release, revision))) = parts else { return false };
     let is_number = revision.parse::<u64>().is_ok() && !revision.starts_with(['0', '+']);
-    let mut rules = rules_of(rules);
-    Some(is_dns_label(namespace) && is_dns_subdomain(release) && is_number && rules.all(judges_releases))
+    let is_named = is_dns_label(namespace) && is_dns_subdomain(release) && is_number;
+    is_named && rules.is_none_or(|rules| rules_of(rules).all(judges_releases))
 }
 
 fn rules_of(rules: &str) -> impl Iterator<Item = &str> {

@@ -175,6 +175,15 @@ impl<'a> Release<'a> {
         }
     }
 
+    /// The revision that Helm starts from lists it as a resource, so that Helm prunes what this one does not list.
+    pub(crate) fn lists(&self, key: &Name) -> bool {
+        match &self.baseline {
+            Some(baseline) => baseline.resource(key).is_some(),
+            None if self.operation == Operation::Install => false,
+            None => matches!(self.live_identity(key), Some(Identity::Resource(owner)) if self.is_own(owner)),
+        }
+    }
+
     /// The object is a resource of the release so far, this revision does not hold it, and Helm does not keep it.
     pub(crate) fn prunes(&self, key: &Name) -> bool {
         let is_lost = match (&self.baseline, self.live(key)) {

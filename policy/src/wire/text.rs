@@ -4,7 +4,7 @@ use crate::cause::{grouped, once, subject};
 use crate::finding::{Finding, Outcome};
 use crate::name::Name;
 use crate::rule::{Effect, RuleId};
-use crate::shown::Shown;
+use crate::shown::{GLUE, Shown, glued};
 use crate::verdict::{Recorded, Verdict};
 
 /// The widest terminal that Helm's output is sure to fit on, in columns.
@@ -16,9 +16,6 @@ const MOST_WARNED: usize = 3_600;
 /// How many names, templates and causes one text spells out.
 const MOST_NAMES: usize = 3;
 const MOST_CAUSES: usize = 6;
-
-/// A space that no line is broken at.
-const GLUE: char = '\u{a0}';
 
 /// Findings of one rule that say the same of their objects: never empty.
 struct Cause<'a>(Vec<&'a Finding>);
@@ -50,8 +47,9 @@ impl Cause<'_> {
         let named: Vec<_> = templates.iter().take(MOST_NAMES).filter_map(|group| group.first().map(template)).collect();
         let more = templates.len().saturating_sub(MOST_NAMES);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let and = if templates.len() == 2 { " and " } else { ", " };
         match &first.remedy.template {
-            Some(_) => format!("In {}{more}, {}", named.join(", "), first.remedy.text),
+            Some(_) => format!("In {}{more}, {}", named.join(and), first.remedy.text),
             None => first.remedy.text.clone(),
         }
     }
@@ -65,7 +63,8 @@ pub(super) fn warnings(verdict: &Verdict) -> Vec<String> {
     let mut left = MOST_WARNED;
     let mut warnings = Vec::new();
     let mut untold = 0;
-    for text in found.chain(notes) {
+    // What could not be judged is told first: it is what must not be cut off.
+    for text in notes.chain(found) {
         match left.checked_sub(text.chars().count()) {
             Some(rest) if untold == 0 => {
                 left = rest;
@@ -75,7 +74,7 @@ pub(super) fn warnings(verdict: &Verdict) -> Vec<String> {
         }
     }
     if untold > 0 {
-        warnings.push(format!("{untold} more warnings of stable-hooks stand in the API server's audit log."));
+        warnings.push(format!("stable-hooks warns of {untold} more, which find no room here."));
     }
     warnings
 }
@@ -85,12 +84,12 @@ pub(super) fn denial(findings: &[&Finding], release: Option<&Recorded>) -> Strin
     let causes = causes(findings.to_vec());
     let rules = rules(findings);
     let mut lines = Vec::new();
-    if let Some(Recorded { revision, .. }) = release {
+    if let Some(Recorded { name, revision, .. }) = release {
         let objects = once(objects(findings));
         let count = if objects.len() == 1 { "1 object".to_owned() } else { format!("{} objects", objects.len()) };
         let rules: Vec<_> = rules.iter().map(|rule| rule.as_str()).collect();
         lines.push(format!(
-            "revision {revision} was not recorded and no object of the release was touched: {count} denied by {}",
+            "revision {revision} of {name} was not recorded, and no object of it was touched: {count} denied by {}",
             rules.join(", ")
         ));
     }
@@ -100,7 +99,7 @@ pub(super) fn denial(findings: &[&Finding], release: Option<&Recorded>) -> Strin
     }
     let more = causes.len().saturating_sub(MOST_CAUSES);
     if more > 0 {
-        lines.push(format!("And {more} more causes: `stable-hooks chart` shows all of them."));
+        lines.push(format!("And {more} more: the audit annotation `findings` has all of them."));
     }
     lines.extend(clean_up(findings));
     lines.extend(release.map(|release| acceptance(release, &rules, &cost(findings))));
@@ -123,11 +122,12 @@ fn clean_up(findings: &[&Finding]) -> Vec<String> {
     let commands = namespaces.iter().filter_map(|objects| {
         let namespace = Shown(&objects.first()?.namespace);
         let names = objects.iter().map(|object| {
-            let kind = Shown(&object.kind).to_string().to_lowercase();
+            let dot = if object.group.is_empty() { "" } else { "." };
+            let kind = format!("{}{dot}{}", Shown(&object.kind), Shown(&object.group)).to_lowercase();
             format!(" {kind}/{}", Shown(&object.name))
         });
         Some(format!(
-            "The way out now, which costs what these still hold: `kubectl -n {namespace} delete{}`",
+            "Or, without that: once no migration runs (its logs go too), `kubectl -n {namespace} delete{}`.",
             names.collect::<String>()
         ))
     });
@@ -138,55 +138,74 @@ fn clean_up(findings: &[&Finding]) -> Vec<String> {
 fn acceptance(release: &Recorded, rules: &[RuleId], cost: &str) -> String {
     let Recorded { name, revision, takes_labels, .. } = release;
     let labels: Option<Vec<_>> =
-        rules.iter().map(|rule| Some(format!("{}={revision}", rule.accept_label()?))).collect();
+        rules.iter().map(|rule| Some(format!("`--labels {}={revision}`", rule.accept_label()?))).collect();
     if let Some(labels) = labels.filter(|_| *takes_labels) {
-        let labels = labels.join(",");
-        return format!("If meant, repeat your own command with `--labels {labels}` added (Helm 3.13 or later).{cost}");
+        let labels = labels.join(" ");
+        return format!("To accept it, repeat your own command with {labels} added (Helm 3.13 or later).{cost}");
     }
     let rules: Vec<_> = rules.iter().map(|rule| rule.as_str()).collect();
     let rules = rules.join(",");
-    format!("If meant, an administrator accepts it with `releases.accept: [\"{name}@{revision}:{rules}\"]`.{cost}")
+    format!("To accept it, an administrator writes `releases.accept: [\"{name}@{revision}:{rules}\"]`.{cost}")
 }
 
 /// What becomes of the objects that are accepted; empty where that is not known.
 fn cost(findings: &[&Finding]) -> String {
-    let known: Vec<&Finding> = findings.iter().copied().filter(|finding| finding.outcome.is_some()).collect();
-    let ends = grouped(known, &|finding| finding.outcome.map(Outcome::phrase).unwrap_or_default().to_owned());
-    let told = ends.iter().map(|group| {
-        let objects = once(objects(group));
-        let each = if objects.len() > 1 { "each" } else { "it" };
-        let phrase = group.first().and_then(|finding| finding.outcome).map(Outcome::phrase).unwrap_or_default();
-        let names = if group.len() < findings.len() { subject(objects, MOST_NAMES) + ": " } else { String::new() };
-        format!("{names}{each} {phrase}")
+    let of = |outcome: Outcome| -> Vec<&Name> {
+        let ended = findings.iter().filter(|finding| finding.outcome == Some(outcome));
+        once(ended.map(|finding| &finding.object).collect())
+    };
+    // Where the operation stops is all that can be known: what comes after it does not happen.
+    for (outcome, what) in [(Outcome::Fails, "stops at"), (Outcome::Hangs, "waits until its timeout at")] {
+        let objects = of(outcome);
+        if !objects.is_empty() {
+            return format!(" Its cost: Helm {what} {}, and the release fails halfway.", subject(objects, MOST_NAMES));
+        }
+    }
+    let all = once(objects(findings)).len();
+    let told = Outcome::LEFT.iter().filter_map(|outcome| {
+        let objects = of(*outcome);
+        let each = match objects.len() {
+            0 => return None,
+            1 => "it",
+            _ => "each",
+        };
+        let names = if objects.len() < all { subject(objects, MOST_NAMES) + ": " } else { String::new() };
+        Some(format!("{names}{each} {}", outcome.phrase()))
     });
     let told = told.collect::<Vec<_>>().join("; ");
     if told.is_empty() { told } else { format!(" Its cost: {told}.") }
 }
 
 impl Outcome {
+    /// Those that are told of each object.
+    const LEFT: [Self; 7] = [
+        Self::GoneUntilTheNextUpgrade,
+        Self::Gone,
+        Self::MadeAnew,
+        Self::Stays,
+        Self::TakenOver,
+        Self::Lost,
+        Self::DoesNotRun,
+    ];
+
     fn phrase(self) -> &'static str {
         match self {
             Self::GoneUntilTheNextUpgrade => "is gone until the next upgrade",
             Self::Gone => "is gone",
             Self::MadeAnew => "is deleted and made anew",
             Self::Stays => "stays",
+            Self::TakenOver => "is taken over as a resource of this release",
+            Self::Lost => "is lost to the other release",
             Self::DoesNotRun => "does not run",
-            Self::Hangs => "makes Helm wait until the timeout",
-            Self::Fails => "makes Helm stop there",
+            Self::Hangs | Self::Fails => "",
         }
     }
 }
 
 /// Breaks a line at its spaces; what stands in backticks is copied from there, and stays whole.
 fn wrapped(line: &str) -> String {
-    let mut is_quoted = false;
-    let glued = line.chars().map(|character| {
-        is_quoted ^= character == '`';
-        if is_quoted && character == ' ' { GLUE } else { character }
-    });
-    let glued: String = glued.collect();
     let (mut text, mut width) = (String::new(), 0);
-    for word in glued.split(' ') {
+    for word in glued(line).split(' ') {
         let columns = word.chars().count();
         if width > 0 && width + 1 + columns > WIDTH {
             text.push('\n');

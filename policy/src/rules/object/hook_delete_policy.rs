@@ -84,9 +84,9 @@ fn check(context: &Context<'_>) -> Option<Problem> {
 
 fn harm(found: DeletePolicies, wanted: DeletePolicies, kind: Kind) -> String {
     let unwanted = |policy| found.contains(policy) && !wanted.contains(policy);
-    let what = match kind {
-        Kind::Job => "the Job and the migration's logs",
-        Kind::ServiceAccount => "the ServiceAccount",
+    let (what, pronoun) = match kind {
+        Kind::Job => ("the Job and the migration's logs", "them"),
+        Kind::ServiceAccount => ("the ServiceAccount", "it"),
     };
     let [before, succeeded] =
         [DeletePolicy::BeforeHookCreation, DeletePolicy::HookSucceeded].map(|policy| found.contains(policy));
@@ -99,7 +99,7 @@ fn harm(found: DeletePolicies, wanted: DeletePolicies, kind: Kind) -> String {
     } else if unwanted(DeletePolicy::HookSucceeded) {
         format!(": hook-succeeded deletes {what} as soon as the hook is done")
     } else if unwanted(DeletePolicy::HookFailed) {
-        format!(": hook-failed deletes {what} just when somebody needs them")
+        format!(": hook-failed deletes {what} just when somebody needs {pronoun}")
     } else {
         String::new()
     }

@@ -97,7 +97,7 @@ fn dropped<'r>(release: &'r Release<'_>, key: &Name, template: Template<'_>) -> 
 
 fn describe(template: Template<'_>, events: &str, before: &str, harm: &str) -> (String, Remedy) {
     let message = format!(
-        "is {before} of the last good revision and missing in this one: Helm drops a document with {}: \"{}\", for it has \
+        "is {before} of the revision before and missing in this one: Helm drops a document with {}: \"{}\", for it has \
          an event that Helm does not know, or an empty one. {harm}",
         helm::HOOK,
         Shown(events)

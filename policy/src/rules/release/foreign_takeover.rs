@@ -85,7 +85,7 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
                 ),
                 hook.template.remedy("give it a name that holds the release's name."),
             )
-            .ending_in(Outcome::MadeAnew)
+            .ending_in(Outcome::Lost)
         })
         .collect()
 }

@@ -52,18 +52,18 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
     let jobs = release.record.hooks.iter().filter(|hook| hook.key.judged_kind() == Some(Kind::Job));
     jobs.filter_map(|hook| {
         let policies = hook.policies.as_ref()?;
-        let (removes, ends) =
-            [(DeletePolicy::HookSucceeded, "succeeds"), (DeletePolicy::HookFailed, "fails, when they are needed most")]
-                .into_iter()
-                .find(|(policy, _)| policies.contains(*policy))?;
+        let (removes, ends) = [
+            (DeletePolicy::HookSucceeded, "once the hooks of its event have succeeded"),
+            (DeletePolicy::HookFailed, "as soon as it fails, when they are needed most"),
+        ]
+        .into_iter()
+        .find(|(policy, _)| policies.contains(*policy))?;
         let removes = removes.as_str();
         // Helm fails where it is to delete what has no name.
         let first = if hook.key.name.is_empty() { "give it a name and " } else { "" };
         Some(hook.problem(
             FieldPath::annotation(helm::HOOK_DELETE_POLICY),
-            format!(
-                "has {removes} in its delete policy: the Job and the migration's logs are deleted as soon as it {ends}."
-            ),
+            format!("has {removes} in its delete policy: the Job and the migration's logs are deleted {ends}."),
             hook.template.remedy(format!("{first}write {}: \"before-hook-creation\".", helm::HOOK_DELETE_POLICY)),
         ))
     })

@@ -102,7 +102,9 @@ fn missing_object(release: &Release<'_>, hook: &HookDocument<'_>, reference: &Re
     match (template, release.exists_before(&key)) {
         (Some(template), exists) if release.runs_before_resources(hook) && exists != Some(true) => {
             let problem = Late { release, hook, key: &key, template, field: &reference.field, exists }.needed();
-            Some(if exists == Some(false) { problem } else { problem.warn_at_most() })
+            // Without a secret to pull with, the kubelet tries all the same.
+            let is_certain = exists == Some(false) && !reference.field.contains("imagePullSecrets");
+            Some(if is_certain { problem } else { problem.warn_at_most() })
         }
         (None, _) if *release.live(&key) == Live::Absent => {
             Some(is_nowhere(release, hook, &key, &reference.field).warn_at_most())
@@ -149,13 +151,12 @@ impl Late<'_> {
     /// The hook's pod cannot start without it.
     fn needed(&self) -> ReleaseProblem {
         let Self { release, hook, key, template, field, exists } = self;
-        let unless =
-            if exists.is_none() { " or was created before, which could not be looked up: if not," } else { ":" };
+        let unless = if exists.is_none() { " Whether it is there already could not be looked up." } else { "" };
         let message = format!(
-            "needs {} ({field}), which this release creates only after it{unless} as a {} hook it would wait until the \
-             timeout, and the {} would fail.",
+            "needs {} ({field}), which this release creates only after a {} hook.{unless} {}, and the {} would fail.",
             key.seen_from(&hook.key.namespace),
             release.operation.pre().as_str(),
+            hook.without(key),
             release.operation.as_str()
         );
         let remedy = remedy(release, hook, key, *template);
@@ -190,8 +191,8 @@ fn moved(release: &Release<'_>, hook: &HookDocument<'_>) -> String {
 fn remedy(release: &Release<'_>, hook: &HookDocument<'_>, key: &Name, template: Template<'_>) -> Remedy {
     let earlier = match release.operation {
         Operation::Install | Operation::Upgrade => format!(
-            " Or make {} a hook too in {}: {}: \"{}\", {}: \"{}\".",
-            key.kind,
+            " Or render {} as a hook, under a new name where the release is installed (in {}): {}: \"{}\", {}: \"{}\".",
+            key.seen_from(&hook.key.namespace),
             template.place(),
             helm::HOOK,
             hook.events_text(),
@@ -218,7 +219,7 @@ fn is_pruned(hook: &HookDocument<'_>, key: &Name, field: &str) -> ReleaseProblem
 }
 
 /// Why what this operation does not make is not there.
-fn unless_made_before(release: &Release<'_>, key: &Name) -> &'static str {
+fn why_absent(release: &Release<'_>, key: &Name) -> &'static str {
     match release.live(key) {
         Live::Absent => "not in the cluster",
         Live::Found(_) | Live::Unknown => "that nothing of the release has made so far",
@@ -233,7 +234,7 @@ fn is_nowhere(release: &Release<'_>, hook: &HookDocument<'_>, key: &Name, field:
             let events = events.map(|events| events.to_string()).unwrap_or_default();
             let operation = release.operation.as_str();
             (
-                format!("a hook that the {operation} does not run, and {}", unless_made_before(release, key)),
+                format!("a hook that the {operation} does not run, and {}", why_absent(release, key)),
                 needed.template.remedy(format!("write {}: \"{events}\" for {wanted}.", helm::HOOK)),
             )
         }

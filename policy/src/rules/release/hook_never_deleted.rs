@@ -1,6 +1,5 @@
 use crate::finding::{FieldPath, Outcome, ReleaseProblem};
 use crate::identity::Identity;
-use crate::object::Kind;
 use crate::rules::declare::{Reach, declare_rule};
 use crate::subject::release::{HookDocument, Live, Release};
 use helm::record::ApplyMethod;
@@ -17,7 +16,7 @@ declare_rule! {
     /// ## Why is this bad?
     ///
     /// The second run finds the first one's object: Helm 3 fails with "already exists", Helm 4 says
-    /// "Upgrade complete" and does not run the migration. A ServiceAccount that Helm applies server-side is harmless.
+    /// "Upgrade complete" and does not run the migration. A ServiceAccount that Helm applies server-side is harmless, as is every kind that Helm does not wait for.
     ///
     /// ## Example
     ///
@@ -87,8 +86,8 @@ fn has_a_name(hook: &HookDocument<'_>) -> bool {
 
 fn find(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<ReleaseProblem> {
     let policies = hook.policies.as_ref().filter(|policies| !policies.contains(DeletePolicy::BeforeHookCreation))?;
-    let is_account = hook.key.judged_kind() == Some(Kind::ServiceAccount);
-    if is_account && release.apply_method == ApplyMethod::ServerSide {
+    // What runs nothing is applied over.
+    if !hook.is_waited_for() && release.apply_method == ApplyMethod::ServerSide {
         return None;
     }
     let is_live =
@@ -141,19 +140,20 @@ fn describe(release: &Release<'_>, hook: &HookDocument<'_>, policies: DeletePoli
         }
     };
     let (harm, outcome) = match release.apply_method {
-        ApplyMethod::ServerSide => ("the next run finds it, reports success and does not run", Outcome::DoesNotRun),
+        ApplyMethod::ServerSide => (
+            "the next run reports success and does not run, or stops where the pod template has changed",
+            Outcome::DoesNotRun,
+        ),
         ApplyMethod::ClientSide => ("the next run fails with \"already exists\"", Outcome::Fails),
     };
-    let is_in_the_way = stay == Stay::SeenToLive;
-    let first = if is_in_the_way { "; and delete what is live now before the next run" } else { "" };
     let problem = hook
         .problem(
             FieldPath::annotation(helm::HOOK_DELETE_POLICY),
             format!(
                 "has the delete policy \"{written}\", which does not remove it before its next run. {when} {harm}."
             ),
-            hook.template.remedy(format!("write {}: \"before-hook-creation\"{first}.", helm::HOOK_DELETE_POLICY)),
+            hook.template.remedy(format!("write {}: \"before-hook-creation\".", helm::HOOK_DELETE_POLICY)),
         )
         .ending_in(outcome);
-    if is_in_the_way { problem.in_the_way() } else { problem }
+    if stay == Stay::SeenToLive { problem.in_the_way() } else { problem }
 }

@@ -149,8 +149,8 @@ fn runs_at_the_later_event(
     hook.problem(
         FieldPath::annotation(helm::HOOK),
         format!(
-            "needs {wanted} ({field}), a hook that runs after it: at {post}, and this one at {pre}. It would wait until the \
-             timeout."
+            "needs {wanted} ({field}), a hook that runs after it: at {post}, and this one at {pre}. {}.",
+            hook.without(&later.key)
         ),
         later.template.remedy(format!(
             "write {}: \"{events}\" and {}: \"{}\" for {wanted}.",
@@ -164,12 +164,14 @@ fn runs_at_the_later_event(
 fn runs_later(hook: &HookDocument<'_>, later: &HookDocument<'_>, field: &str) -> ReleaseProblem {
     let wanted = later.key.seen_from(&hook.key.namespace);
     let weight = hook.weight.saturating_sub(10);
+    let by_name = if later.weight == hook.weight { ", and at equal weights Helm goes by name" } else { "" };
     hook.problem(
         FieldPath::annotation(helm::HOOK_WEIGHT),
         format!(
-            "needs {wanted} ({field}), a hook that runs after it: weight {} against {}, and at equal weights Helm goes by \
-             name. It would wait until the timeout.",
-            later.weight, hook.weight
+            "needs {wanted} ({field}), a hook that runs after it: weight {} against {}{by_name}. {}.",
+            later.weight,
+            hook.weight,
+            hook.without(&later.key)
         ),
         later.template.remedy(format!("write {}: \"{weight}\" for {wanted}.", helm::HOOK_WEIGHT)),
     )

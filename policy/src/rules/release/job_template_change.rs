@@ -93,7 +93,7 @@ fn change(release: &Release<'_>, job: &ResourceDocument<'_>) -> Option<ReleasePr
         // A Job that is gone is made anew.
         let is_gone = *release.live(&job.key) == Live::Absent;
         let field = Field::that_differs(Old::Applied, new, spec(old_job)?).filter(|_| !is_gone)?;
-        let before = "the last good revision";
+        let before = "the revision before";
         let may_be_gone = release.ttl_may_have_removed(&job.key, Some(old_job));
         return Some(if may_be_gone {
             warn(job, &field, before, GONE)

@@ -67,8 +67,8 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
             let problem = hook.problem(
                 FieldPath::annotation(helm::HOOK),
                 format!(
-                    "is in this release twice: as a hook (\"{}\") and as a resource ({}). Helm would create the one and \
-                     find it in the way of the other, or delete the one in the other's place.",
+                    "is in this release twice: as a hook (\"{}\") and as a resource ({}). When the hook runs, Helm \
+                     creates the one and finds it in the way of the other, or deletes the one in the other's place.",
                     hook.events_text(),
                     resource.template
                 ),

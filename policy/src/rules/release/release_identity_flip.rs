@@ -88,8 +88,7 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
         if let Some(before) = hook_before(release, &resource.key)
             && release.record.hook(&resource.key).is_none()
         {
-            let problem = becomes_resource(resource, &before);
-            problems.push(problem);
+            problems.push(becomes_resource(release, resource, &before));
         }
     }
     problems
@@ -101,7 +100,7 @@ fn resource_before(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<Str
     let in_record = release.record.resource(key).is_some();
     if let Some(baseline) = &release.baseline {
         if baseline.resource(key).is_some() && baseline.hook(key).is_none() && !in_record {
-            return Some("a resource of the last good revision".to_owned());
+            return Some("a resource of the revision before".to_owned());
         }
         if baseline.hook(key).is_some() {
             return None;
@@ -143,7 +142,7 @@ fn hook_before(release: &Release<'_>, key: &Name) -> Option<HookBefore> {
     if let Some(baseline) = &release.baseline {
         let was_hook = baseline.hook(key).filter(|hook| hook.is_part_of_the_release());
         if let Some(hook) = was_hook.filter(|_| baseline.resource(key).is_none()) {
-            let text = format!("a hook of the last good revision (\"{}\")", hook.events_text());
+            let text = format!("a hook of the revision before (\"{}\")", hook.events_text());
             let remains = match why_gone(release, hook) {
                 _ if is_own => Remains::OwnResource,
                 Some(why) => Remains::MayBeGone(why),
@@ -163,7 +162,7 @@ fn hook_before(release: &Release<'_>, key: &Name) -> Option<HookBefore> {
     }
 }
 
-/// Why nothing is left of a hook of the last good revision, if all went well.
+/// Why nothing is left of a hook of the revision before, if all went well.
 fn why_gone(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<&'static str> {
     match release.live(&hook.key) {
         Live::Absent => Some("Nothing of that name lives now"),
@@ -180,98 +179,144 @@ fn why_gone(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<&'static s
 
 fn becomes_hook(release: &Release<'_>, hook: &HookDocument<'_>, before: &str) -> ReleaseProblem {
     let stable = hook.events().map(|events| events.safely_completed().to_string()).unwrap_or_default();
-    let remedy = hook.template.remedy(format!(
-        "write {}: \"{stable}\" on every render, under a new name (under the old one an installed release flips), or on \
-         none.",
-        helm::HOOK
-    ));
-    let (harm, outcome, is_harmless) = harm_of_hook(release, hook);
-    let message = format!("is {before} and becomes a hook (\"{}\"). {harm}", hook.events_text());
+    let remedy = hook.template.remedy(if release.lists(&hook.key) {
+        format!(
+            "leave {} out of every render; or give it a new name, and write {}: \"{stable}\" on every render.",
+            helm::HOOK,
+            helm::HOOK
+        )
+    } else {
+        "give the hook another name.".to_owned()
+    });
+    let Harm { text, outcome, is_harmless } = harm_of_hook(release, hook);
+    let message = format!("is {before} and becomes a hook (\"{}\"). {text}", hook.events_text());
     let problem = hook.problem(FieldPath::annotation(helm::HOOK), message, remedy).ending_in(outcome);
     if is_harmless { problem.warn_at_most() } else { problem }
 }
 
-/// The effect of Helm on a resource that becomes this hook, what is left of it, and whether that is harmless.
-fn harm_of_hook(release: &Release<'_>, hook: &HookDocument<'_>) -> (&'static str, Outcome, bool) {
-    let is_deleted_first = hook.is_deleted_before_creation();
+/// The effect of Helm on a resource that becomes a hook, and what is left of it.
+struct Harm {
+    text: String,
+    outcome: Outcome,
+    is_harmless: bool,
+}
+
+impl Harm {
+    fn new(text: impl Into<String>, outcome: Outcome) -> Self {
+        Self { text: text.into(), outcome, is_harmless: false }
+    }
+
+    fn none(text: impl Into<String>, outcome: Outcome) -> Self {
+        Self { is_harmless: true, ..Self::new(text, outcome) }
+    }
+}
+
+fn harm_of_hook(release: &Release<'_>, hook: &HookDocument<'_>) -> Harm {
     let is_absent = *release.live(&hook.key) == Live::Absent;
+    let is_deleted_first = hook.is_deleted_before_creation() || is_absent;
     let is_removed = hook.is_deleted_after_success();
     // The annotation keeps it from being pruned, and from nothing else.
     let is_kept = hook.is_kept && !is_removed;
-    let is_applied_over =
-        release.apply_method == ApplyMethod::ServerSide && hook.key.judged_kind() == Some(Kind::ServiceAccount);
-    if release.runs_before_resources(hook) {
-        return match (is_deleted_first || is_absent, is_kept) {
-            (true, false) if release.runs_after_resources(hook) && is_removed => (
-                "Helm would delete it, run the hook twice, delete what each run has made, and report success: it is gone.",
-                Outcome::Gone,
-                false,
-            ),
-            (true, false) if release.runs_after_resources(hook) => (
-                "Helm would delete it, run the hook, delete what that has made, and run it once more: the object is \
-                 another one in the end.",
-                Outcome::MadeAnew,
-                false,
-            ),
-            (true, false) if is_absent => (
-                "Helm would run the hook, delete what that has made, and report success: it is gone.",
-                gone(hook),
-                false,
-            ),
-            (true, false) => {
-                ("Helm would delete it, run the hook, delete that, and report success: it is gone.", gone(hook), false)
-            }
-            (true, true) => (
-                "Helm would delete it and run the hook; what that makes stays, because of helm.sh/resource-policy: keep.",
-                Outcome::MadeAnew,
-                true,
-            ),
-            (false, false) => (
-                "Helm would find it in the hook's way (\"already exists\"), or run nothing, and delete it when the release \
-                 has left its manifest.",
-                match release.apply_method {
-                    ApplyMethod::ClientSide => Outcome::Fails,
-                    ApplyMethod::ServerSide => gone(hook),
-                },
-                false,
-            ),
-            (false, true) if is_applied_over => APPLIED_OVER,
-            (false, true) => IN_THE_WAY,
-        };
+    let (runs_before, runs_after) = (release.runs_before_resources(hook), release.runs_after_resources(hook));
+    if !release.lists(&hook.key) {
+        return harm_to_a_stranger(release, hook);
     }
-    match (release.runs_after_resources(hook), release.keeps(&hook.key)) {
-        _ if is_absent => ("Nothing of that name lives now, so Helm has nothing to delete.", Outcome::Gone, true),
-        (true, true) if is_deleted_first => (
+    if runs_before && !is_deleted_first {
+        return met_before_the_resources(release, hook, is_kept);
+    }
+    match (runs_before, runs_after) {
+        (true, _) if is_kept => Harm::none(
+            "Helm would delete it and run the hook; what that makes stays, because of helm.sh/resource-policy: keep.",
+            Outcome::MadeAnew,
+        ),
+        (true, true) if is_removed => Harm::new(
+            "Helm would delete it, run the hook twice, delete what each run has made, and report success: it is gone.",
+            Outcome::Gone,
+        ),
+        (true, true) => Harm::new(
+            "Helm would delete it, run the hook, delete what that has made, and run it once more: the object is another one \
+             in the end.",
+            Outcome::MadeAnew,
+        ),
+        (true, false) if is_absent => {
+            Harm::new("Helm would run the hook, delete what that has made, and report success: it is gone.", gone(hook))
+        }
+        (true, false) => {
+            Harm::new("Helm would delete it, run the hook, delete that, and report success: it is gone.", gone(hook))
+        }
+        (false, _) if is_absent => {
+            Harm::none("Nothing of that name lives now, so Helm has nothing to delete.", Outcome::Stays)
+        }
+        (false, true) if release.keeps(&hook.key) && !is_deleted_first => kept(met(release, hook)),
+        (false, true) if release.keeps(&hook.key) => Harm::new(
             "Helm would delete it, which helm.sh/resource-policy: keep has kept so far, when it comes to the hook: the \
              object is another one in the end.",
             if is_removed { Outcome::Gone } else { Outcome::MadeAnew },
-            false,
         ),
-        (true, true) if is_applied_over => APPLIED_OVER,
-        (true, true) => IN_THE_WAY,
-        (true, false) if is_removed => (
-            "Helm would delete it, which the new manifest does not list any more, run the hook, and delete that too: it \
-             is gone.",
+        (false, true) if is_removed => Harm::new(
+            "Helm would delete it, which the new manifest does not list any more, run the hook, and delete that too: it is \
+             gone.",
             Outcome::Gone,
-            false,
         ),
-        (true, false) => (
-            "Helm would delete it, which the new manifest does not list any more, and then create the hook's: the object \
-             is another one in the end.",
+        (false, true) => Harm::new(
+            "Helm would delete it, which the new manifest does not list any more, and then create the hook's: the object is \
+             another one in the end.",
             Outcome::MadeAnew,
-            false,
         ),
-        (false, true) => (
+        (false, false) if release.keeps(&hook.key) => Harm::none(
             "It stays, because of helm.sh/resource-policy: keep, and is no part of the release any more.",
             Outcome::Stays,
-            true,
         ),
-        (false, false) => (
+        (false, false) => Harm::new(
             "Helm would delete it, which the new manifest does not list any more, and this operation runs no hook that \
              creates it again: it is gone.",
             gone(hook),
-            false,
         ),
+    }
+}
+
+/// An object that Helm does not prune: nobody's, another tool's, or one that an uninstallation has left.
+fn harm_to_a_stranger(release: &Release<'_>, hook: &HookDocument<'_>) -> Harm {
+    if !release.runs_now(hook) {
+        return Harm::none("This operation does not run the hook, and leaves the object alone.", Outcome::Stays);
+    }
+    if !hook.is_deleted_before_creation() {
+        return met(release, hook);
+    }
+    let outcome = if hook.is_deleted_after_success() { Outcome::Gone } else { Outcome::MadeAnew };
+    Harm::new("Helm would delete it, and make the hook's in its place.", outcome)
+}
+
+/// The hook finds the live object where it is, and the release's manifest does not list it any more.
+fn met_before_the_resources(release: &Release<'_>, hook: &HookDocument<'_>, is_kept: bool) -> Harm {
+    let met = met(release, hook);
+    if is_kept {
+        return kept(met);
+    }
+    if met.outcome == Outcome::Fails {
+        return met;
+    }
+    Harm::new(
+        format!("{} It would delete it then, for the new manifest does not list it any more.", met.text),
+        gone(hook),
+    )
+}
+
+fn kept(met: Harm) -> Harm {
+    Harm { text: format!("{} It stays, because of helm.sh/resource-policy: keep.", met.text), ..met }
+}
+
+/// What Helm makes of a live object that it does not delete before it creates the hook's.
+fn met(release: &Release<'_>, hook: &HookDocument<'_>) -> Harm {
+    match release.apply_method {
+        ApplyMethod::ClientSide => {
+            Harm::new("Helm would find it in the hook's way and stop (\"already exists\").", Outcome::Fails)
+        }
+        ApplyMethod::ServerSide if hook.is_waited_for() => Harm::new(
+            "Helm would take it for the hook's run, which does not happen, or stop where its pod template has changed.",
+            Outcome::DoesNotRun,
+        ),
+        ApplyMethod::ServerSide => Harm::none("Helm would apply the hook over it.", Outcome::Stays),
     }
 }
 
@@ -281,36 +326,40 @@ fn gone(hook: &HookDocument<'_>) -> Outcome {
     if runs_at_upgrades && !hook.is_deleted_after_success() { Outcome::GoneUntilTheNextUpgrade } else { Outcome::Gone }
 }
 
-/// The effect of Helm on a live object that is kept, what is left of it, and whether that is harmless.
-const APPLIED_OVER: (&str, Outcome, bool) =
-    ("Helm would apply the hook over it; it stays, because of helm.sh/resource-policy: keep.", Outcome::Stays, true);
-
-const IN_THE_WAY: (&str, Outcome, bool) = (
-    "Helm would find it in the hook's way (\"already exists\"), or run nothing; it stays, because of \
-     helm.sh/resource-policy: keep.",
-    Outcome::Stays,
-    false,
-);
-
-fn becomes_resource(resource: &ResourceDocument<'_>, before: &HookBefore) -> ReleaseProblem {
-    let harm = match before.remains {
-        Remains::MayBeGone(why) => format!(
-            "{why}: then Helm creates it as a resource. If an object of the hook is left, Helm stops with \"invalid \
-             ownership metadata\"."
+fn becomes_resource(release: &Release<'_>, resource: &ResourceDocument<'_>, before: &HookBefore) -> ReleaseProblem {
+    let is_job = resource.key.judged_kind() == Some(Kind::Job);
+    let from_then_on = if is_job { ", whose pod template can then not be changed" } else { "" };
+    let (harm, outcome) = match before.remains {
+        Remains::MayBeGone(why) => (
+            format!(
+                "{why}: then Helm creates it as a resource. If an object of the hook is left, Helm stops with \"invalid \
+                 ownership metadata\"."
+            ),
+            Outcome::TakenOver,
         ),
-        Remains::OwnResource => {
+        Remains::OwnResource => (
             "The live Job is the release's own, but the revision before does not list it: Helm patches it as one that it \
              does not know, and fails (\"field is immutable\")."
-                .to_owned()
+                .to_owned(),
+            Outcome::Fails,
+        ),
+        // A rollback does not ask whose the object is.
+        Remains::IsLeft if release.operation == Operation::Rollback => {
+            (format!("Helm takes over an object that it did not make{from_then_on}."), Outcome::TakenOver)
         }
-        Remains::IsLeft => {
-            "Helm stops with \"invalid ownership metadata\", or takes over an object that it did not make: a Job can \
-             then not be updated any more."
-                .to_owned()
-        }
+        Remains::IsLeft => (
+            format!(
+                "Helm stops with \"invalid ownership metadata\"; or (with --take-ownership, or under Flux) takes over an \
+                 object that it did not make{from_then_on}."
+            ),
+            Outcome::TakenOver,
+        ),
     };
     let message = format!("is {} and becomes a resource. {harm}", before.text);
-    let remedy = resource.template.remedy(format!("keep {} on every render, with no condition around it.", helm::HOOK));
-    let problem = resource.problem(FieldPath::annotation(helm::HOOK), message, remedy).ending_in(Outcome::Fails);
+    let remedy = resource.template.remedy(format!(
+        "keep {} on every render, with no condition around it; or give the resource a new name.",
+        helm::HOOK
+    ));
+    let problem = resource.problem(FieldPath::annotation(helm::HOOK), message, remedy).ending_in(outcome);
     if matches!(before.remains, Remains::MayBeGone(_)) { problem.warn_at_most() } else { problem }
 }

@@ -71,8 +71,22 @@ impl HookDocument<'_> {
         self.policies.as_ref().is_none_or(|policies| policies.contains(DeletePolicy::BeforeHookCreation))
     }
 
+    /// It is a Job or a Pod: Helm waits for its end.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        self.object.is_some()
+    }
+
     pub(crate) fn is_deleted_after_success(&self) -> bool {
         self.policies.as_ref().is_some_and(|policies| policies.contains(DeletePolicy::HookSucceeded))
+    }
+
+    /// What happens to it where that object is not there: the API server refuses a Pod without its account at once.
+    pub(crate) fn without(&self, needed: &Name) -> &'static str {
+        if self.key.kind == "Pod" && needed.kind == "ServiceAccount" {
+            "The API server would refuse it"
+        } else {
+            "It would wait until the timeout"
+        }
     }
 
     /// Something that a rule reports of it.

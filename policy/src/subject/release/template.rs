@@ -15,7 +15,6 @@ impl Template<'_> {
         if self.0.is_empty() { "its template".to_owned() } else { Shown(self.0).to_string() }
     }
 
-    /// Both, where a sentence is about two documents.
     /// What to change in it: the end of a sentence that begins with "In …,".
     pub(crate) fn remedy(self, text: impl Into<String>) -> Remedy {
         Remedy { template: Some(self.place()), text: text.into() }
