@@ -121,8 +121,9 @@ fn begins_a_paragraph(line: &str) -> bool {
     let mut words = line.split(' ').filter(is_word).skip_while(|word| word.chars().all(char::is_alphabetic));
     let names_an_object = line.starts_with(|first: char| first.is_ascii_uppercase())
         && words.next().is_some_and(|name| name.contains('/'));
-    let starts = ["In ", "If meant,", "The way out now,", "And ", "https://"];
-    names_an_object || starts.iter().any(|start| line.starts_with(start))
+    let starts = ["In ", "To accept it,", "Or, without that:", "And ", "https://"];
+    let is_prose = line.starts_with("Helm ");
+    (names_an_object && !is_prose) || starts.iter().any(|start| line.starts_with(start))
 }
 
 /// Helm 3 logs as klog does, Helm 4 as slog does, and kubectl in plain words.

@@ -195,7 +195,7 @@ impl Outcome {
             Self::MadeAnew => "is deleted and made anew",
             Self::Stays => "stays",
             Self::TakenOver => "is taken over as a resource of this release",
-            Self::Lost => "is lost to the other release",
+            Self::Lost => "is taken from the other release",
             Self::DoesNotRun => "does not run",
             Self::Hangs | Self::Fails => "",
         }

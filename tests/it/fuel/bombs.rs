@@ -123,7 +123,13 @@ fn bombs() -> Vec<Bomb> {
         ),
         ("100,000 empty documents", record(&"---\n".repeat(100_000), &[]), 150, 3, "\"accepted\":true"),
         ("20,000 hooks", record("", &hooks_of_many), 380, 11, "more than 10,000 hooks"),
-        ("500 hooks that need 40 others", record(&many(500, &account), &references_of_many), 4400, 36, " more causes"),
+        (
+            "500 hooks that need 40 others",
+            record(&many(500, &account), &references_of_many),
+            4400,
+            36,
+            " more: the audit annotation",
+        ),
         ("an annotation of 1 MiB", with(json!({"helm.sh/hook": "a".repeat(MIB)})), 210, 6, "unknown-hook-event"),
         (
             "an annotation of 1 MiB of commas",

@@ -10,9 +10,10 @@ declare_rule! {
     /// ## What it does
     ///
     /// Denies a record with a hook that needs a ServiceAccount, Secret, ConfigMap or PersistentVolumeClaim which this
-    /// release creates only after the hook, and which does not exist yet, or which Helm prunes before the hook runs. It warns when the object is nowhere to be
-    /// found, when nobody can tell whether it exists, and when the hook names a Service of this release as a host and
-    /// the Service does not exist yet, such as that of a bundled database.
+    /// release creates only after the hook, and which does not exist yet, or which Helm prunes before the hook runs. It
+    /// warns about a secret to pull images with, when the object is nowhere to be found, when nobody can tell whether it
+    /// exists, and when the hook names a Service of this release as a host and the Service does not exist yet, such as
+    /// that of a bundled database.
     ///
     /// ## Why is this bad?
     ///

@@ -8,10 +8,12 @@ use helm::{DeletePolicies, DeletePolicy};
 declare_rule! {
     /// ## What it does
     ///
-    /// Denies a record with a hook whose explicit delete policy leaves it where it is, when the hook is already
-    /// there: in the last revision, live, or from an earlier run in the same operation (two events, or one that is written twice). It warns on an install, for a Job whose TTL may have removed it by then, and for
-    /// hook-succeeded alone, which leaves the hook only after a failure. hook-succeeded and hook-failed together always delete it. A hook with `generateName`
-    /// and no name gets a new one each time, and is left alone: with before-hook-creation Helm would fail.
+    /// Denies a record with a hook whose explicit delete policy leaves it where it is, when the hook is already there:
+    /// in the last revision, live, or from an earlier run in the same operation (two events, or one that is written
+    /// twice). It warns on an install, for a Job whose TTL may have removed it by then, and for hook-succeeded alone,
+    /// which leaves the hook only after a failure. hook-succeeded and hook-failed together always delete it. A hook
+    /// with `generateName` and no name gets a new one each time, and is left alone: with before-hook-creation Helm
+    /// would fail.
     ///
     /// ## Why is this bad?
     ///

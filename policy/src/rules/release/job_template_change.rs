@@ -13,10 +13,10 @@ declare_rule! {
     ///
     /// Denies an upgrade that changes the pod template of a plain Job, or another of its fields that cannot be changed
     /// (`completions`, `completionMode`, `selector`, `backoffLimitPerIndex`, `podFailurePolicy`, `successPolicy`,
-    /// `managedBy`), where the record of the last revision shows the old one. With the live Job alone it warns, for a live template holds what others have set: only the fields
-    /// that the record sets are compared. It also warns where the old Job has a TTL (`ttlSecondsAfterFinished`),
-    /// or that revision failed, and no view of the cluster shows that the Job is there; and about a Job that nothing calls a
-    /// migration.
+    /// `managedBy`), where the record of the last revision shows the old one. With the live Job alone it warns, for a
+    /// live template holds what others have set: only the fields that the record sets are compared. It also warns where
+    /// the old Job has a TTL (`ttlSecondsAfterFinished`), or that revision failed, and no view of the cluster shows
+    /// that the Job is there; and about a Job that nothing calls a migration.
     ///
     /// Templates that the API server takes for the same are the same: its defaults are filled in, an empty list is no
     /// list, and `0.5Gi` is `512Mi`.

@@ -181,7 +181,7 @@ fn becomes_hook(release: &Release<'_>, hook: &HookDocument<'_>, before: &str) ->
     let stable = hook.events().map(|events| events.safely_completed().to_string()).unwrap_or_default();
     let remedy = hook.template.remedy(if release.lists(&hook.key) {
         format!(
-            "leave {} out of every render; or give it a new name, and write {}: \"{stable}\" on every render.",
+            "leave {} out of every render; or give the hook a new name, and write {}: \"{stable}\" on every render.",
             helm::HOOK,
             helm::HOOK
         )
