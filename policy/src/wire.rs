@@ -153,7 +153,7 @@ fn response<T>(request: Request, verdict: Verdict, mutated: impl FnOnce(Request,
     let warnings = if is_refused { Vec::new() } else { text::warnings(&verdict) };
     let message = match &verdict.decision {
         Decision::Deny(denial) => Some(text::denial(&denial.findings().collect::<Vec<_>>(), verdict.release.as_ref())),
-        Decision::Refuse(reason) => Some(reason.clone()),
+        Decision::Refuse(reason) => Some(text::on_a_terminal(reason.lines())),
         // The audit report shows a message even where the object passes, and no warnings.
         Decision::Allow | Decision::Normalize(_) if is_audit && !warnings.is_empty() => Some(warnings.join("\n")),
         Decision::Allow | Decision::Normalize(_) => None,

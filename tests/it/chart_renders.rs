@@ -96,6 +96,38 @@ fn chart_one_pair_is_one_result_and_says_each_finding_once() {
     assert!(result["source"].as_str().unwrap().ends_with("once-upgrade.yaml"), "{result}");
 }
 
+/// For people: what was compared, in the words of a chart's author, and that it agrees where it does.
+#[test]
+fn chart_says_what_it_compared() {
+    let told = |name: &str, install: &str, upgrade: &str| {
+        let [install, upgrade] = [("install", install), ("upgrade", upgrade)]
+            .map(|(operation, text)| temporary(&format!("{name}-{operation}.yaml"), text.as_bytes()));
+        let text = stdout(&judge(&install, &upgrade, &[]));
+        text.replace(upgrade.to_str().unwrap(), "CHART").split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let agrees = told("agrees", &job("m", HOOK), &job("m", HOOK));
+    let sum = "1 chart: 0 denied, 0 with warnings";
+    let expected = format!(
+        "allow CHART: the install and the upgrade over it agree (1 hook and 0 resources against 1 hook and 0 resources) {sum}"
+    );
+    assert_eq!(agrees, expected);
+    let cleanup =
+        job("cleanup", "  annotations: {helm.sh/hook: post-upgrade}\n  labels: {stable-hooks/migration: \"false\"}\n");
+    let differs = told("differs", &job("m", HOOK), &format!("{}{cleanup}", job("m", HOOK)));
+    assert!(
+        differs.contains("differ in nothing that a rule is about (1 hook and 0 resources against 2 hooks"),
+        "{differs}"
+    );
+    let flips = told("flips", &job("m", ""), &job("m", HOOK));
+    assert!(
+        flips.starts_with("deny CHART: the install and the upgrade over it shop/templates/job.yaml deny"),
+        "{flips}"
+    );
+    for foreign in ["CREATE", "Secret", "~1", "accept"] {
+        assert!(!flips.contains(foreign), "{flips}");
+    }
+}
+
 #[test]
 fn chart_the_install_is_judged_too() {
     let needs = "  labels: {app: migrate}\n  annotations: {helm.sh/hook: 'pre-install,pre-upgrade'}\nspec:\n  template:\n    spec:\n      \

@@ -211,6 +211,23 @@ fn cli_help_ends_with_two_examples() {
 }
 
 #[test]
+fn cli_help_has_no_backticks() {
+    for verb in ["review", "chart", "release", "timeline", "forecast", "fix", "explain", "completions", "--help"] {
+        for help in ["--help", "-h"] {
+            let help = stdout(&run(&[verb, help], b""));
+            assert!(help.len() > 200 && !help.contains('`'), "{help}");
+        }
+    }
+}
+
+#[test]
+fn cli_review_shows_untouched_objects_only_when_asked() {
+    let manifest = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+    assert_eq!(stdout(&run(&["review"], manifest)), "1 object: 0 denied, 0 normalized, 0 with warnings\n");
+    assert!(stdout(&run(&["review", "--all"], manifest)).starts_with("allow CREATE ConfigMap a (-#1)\n1 object: "));
+}
+
+#[test]
 fn cli_colour_is_there_when_it_is_asked_for() {
     assert!(stdout(&run(&["review", "--color", "always"], HOOK.as_bytes())).contains("\u{1b}["));
 }

@@ -123,6 +123,23 @@ fn forecast_tells_the_worst_first_with_reason_and_remedy() {
 }
 
 #[test]
+fn forecast_of_many_releases_says_each_cause_once() {
+    let names: Vec<_> = (1..=40).map(|number| format!("orders-{number}")).collect();
+    let cluster = names
+        .iter()
+        .fold(Cluster::new("many"), |cluster, name| cluster.with(&release("shop", name, ".Release.IsUpgrade")));
+    with_each("many", |helm| {
+        let text = stdout(&cluster.forecast(helm, &["-A"]).output().unwrap());
+        assert_eq!(text.matches("deny release-identity-flip").count(), 1, "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("and 37 more: each is a resource of the revision before"), "{text}");
+        assert!(words.contains("40 releases: shop/orders-1, shop/orders-10, "), "{text}");
+        // The table, and a paragraph or two.
+        assert!(text.lines().count() < 70, "{} lines: {text}", text.lines().count());
+    });
+}
+
+#[test]
 fn forecast_says_the_same_each_time() {
     let cluster = mixed("again");
     with_each("again", |helm| {

@@ -22,6 +22,7 @@ const CONTROLLER: &str = "### 4. The controller is down too";
 const BACK: &str = "### Back to Fail";
 
 const DENIED: &str = "## Everything is denied by a rule";
+const ACCEPT: &str = "### 1. Accept one operation";
 const ONE_WARNS: &str = "### 2. Let one rule only warn";
 const ALL_WARN: &str = "### 3. Let everything only warn";
 
@@ -37,7 +38,7 @@ pub(crate) fn page(world: &World) {
     };
     let headings = [LOOK, ANEW, IGNORE, AWAY, CONTROLLER, BACK];
     hour.assert_complete(DOWN, &headings);
-    hour.assert_complete(DENIED, &[ONE_WARNS, ALL_WARN]);
+    hour.assert_complete(DENIED, &[ACCEPT, ONE_WARNS, ALL_WARN]);
     let known: Vec<_> = [DOWN, DENIED, STUCK].iter().flat_map(|section| hour.page.commands_below(section)).collect();
     assert_eq!(known, hour.page.commands(), "each command of the page is in one of these sections");
     hour.with_each_helm(|scene| {
@@ -50,6 +51,7 @@ pub(crate) fn page(world: &World) {
     hour.ignores();
     hour.takes_policies_away();
     hour.controller_is_down();
+    hour.accepts_one_operation();
     hour.one_rule_warns();
     hour.everything_warns();
     // What follows shall not be asked.
@@ -301,6 +303,13 @@ impl Hour<'_> {
         let policies = served["data"]["policies.yml"].as_str().expect("policies").to_owned();
         let policies: Value = serde_json::from_str(&policies).expect("the controller writes JSON");
         policies["clusterwide-stable-hooks-releases"].clone()
+    }
+
+    fn accepts_one_operation(&self) {
+        self.run(ACCEPT);
+        wait_for("the server gets the entry", || {
+            (self.served()["settings"]["releases"]["accept"] == json!(["shop/orders@8"])).then_some(())
+        });
     }
 
     fn one_rule_warns(&self) {

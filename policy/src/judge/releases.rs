@@ -189,15 +189,17 @@ impl fmt::Display for Named<'_> {
     }
 }
 
+const PAGE: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/troubleshooting.md#in-denials");
+
 /// A record that its labels do not name cannot be accepted.
 fn refused(named: Option<Named<'_>>, note: Note) -> Verdict {
     let reason = &note.message;
     let reason = match named {
         Some(named @ Named { revision, .. }) => format!(
-            "revision {revision} of {named} was not recorded, and no object of it was touched: {reason}.\nAn administrator \
-             lets all of that revision pass, unjudged, with `releases.accept: [\"{named}@{revision}\"]`."
+            "revision {revision} of {named} was not recorded, and no object of it was touched\n{reason}.\nAn administrator lets \
+             all of that revision pass, unjudged, with `releases.accept: [\"{named}@{revision}\"]`.\n{PAGE}"
         ),
-        None => format!("the record was not stored: {reason}"),
+        None => format!("the record was not stored: {reason}\n{PAGE}"),
     };
     Verdict { decision: Decision::Refuse(reason), notes: vec![note], ..Verdict::allow() }
 }

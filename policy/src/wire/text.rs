@@ -104,9 +104,7 @@ pub(super) fn denial(findings: &[&Finding], release: Option<&Recorded>) -> Strin
     lines.extend(clean_up(findings));
     lines.extend(release.map(|release| acceptance(release, &rules, &cost(findings))));
     lines.extend(rules.iter().map(|rule| rule.page()));
-    // The first line stands behind somebody else's words.
-    let wrapped = lines.iter().enumerate().map(|(place, line)| if place == 0 { line.clone() } else { wrapped(line) });
-    wrapped.collect::<Vec<_>>().join("\n")
+    on_a_terminal(lines.iter().map(String::as_str))
 }
 
 /// In the order of the registry, each once.
@@ -200,6 +198,12 @@ impl Outcome {
             Self::Hangs | Self::Fails => "",
         }
     }
+}
+
+/// Lines that fit; the first one stands behind somebody else's words, and is left to the terminal.
+pub(super) fn on_a_terminal<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+    let fitting = lines.enumerate().map(|(place, line)| if place == 0 { line.to_owned() } else { wrapped(line) });
+    fitting.collect::<Vec<_>>().join("\n")
 }
 
 /// Breaks a line at its spaces; what stands in backticks is copied from there, and stays whole.

@@ -23,6 +23,9 @@ declare_rule! {
     /// becomes a resource where nothing may be left of the hook: never run, deleted by hook-succeeded or its TTL, or seen
     /// to be gone.
     ///
+    /// Accepted under Helm 4, a resource that becomes a hook also needs before-hook-creation (or no delete policy at all):
+    /// otherwise Helm turns the object over by an UPDATE, which `identity-flip` denies in the middle of the operation.
+    ///
     /// ## Why is this bad?
     ///
     /// A resource that becomes a hook: Helm deletes the live object, runs the hook, then prunes what the hook has
@@ -48,6 +51,9 @@ declare_rule! {
     /// ```
     ///
     /// ## Use instead
+    ///
+    /// For a chart that is not installed yet. A release that is installed would flip once more under the old name: give
+    /// the hook a new name there, or accept that revision once.
     ///
     /// ```yaml
     /// apiVersion: batch/v1
