@@ -84,7 +84,7 @@ fn release_records_that_are_broken_are_named_by_stage_and_refused_if_told_so() {
         let [note] = notes(&allowed).try_into().unwrap_or_else(|notes| panic!("{stage}: {notes:?}"));
         assert!(note.contains(stage) && !note.contains(CANARY), "{stage}: {note}");
         let refused = ask(&json!({"releases": {"undecodable": "deny"}})).response;
-        let message = refused.message.unwrap();
+        let message = in_one_line(&refused.message.unwrap());
         assert!(!refused.accepted && refused.code == Some(400), "{stage}");
         assert!(message.contains(stage) && !message.contains(CANARY), "{stage}: {message}");
     }
