@@ -20,9 +20,9 @@ pub fn grouped<T>(items: Vec<T>, key: &dyn Fn(&T) -> String) -> Vec<Vec<T>> {
     groups
 }
 
-/// Objects as the subject of a sentence, each once, at most so many names spelled out.
+/// Objects that differ, as the subject of a sentence, at most so many names spelled out.
 pub fn subject(objects: Vec<&Name>, most: usize) -> String {
-    let namesakes = grouped(once(objects), &|object| format!("{}/{}", object.namespace, object.name));
+    let namesakes = grouped(objects, &|object| format!("{}/{}", object.namespace, object.name));
     let mut text = String::new();
     for (place, objects) in namesakes.iter().take(most).enumerate() {
         let Some((last, before)) = objects.split_last() else { continue };
@@ -44,7 +44,7 @@ pub fn once(objects: Vec<&Name>) -> Vec<&Name> {
 
 #[cfg(test)]
 mod tests {
-    use super::{grouped, subject};
+    use super::{grouped, once, subject};
     use crate::name::Name;
     use crate::testing::test;
 
@@ -58,7 +58,7 @@ mod tests {
     fn objects_of_one_name_share_it() {
         let objects = [("Job", "a"), ("ServiceAccount", "a"), ("Job", "b"), ("Job", "c"), ("Job", "d")];
         let objects = objects.map(|(kind, name)| Name::core(kind, "shop", name));
-        let first = |count| objects.iter().take(count).chain(&objects[..1]).collect();
+        let first = |count| once(objects.iter().take(count).chain(&objects[..1]).collect());
         assert_eq!(subject(first(1), 3), "Job shop/a");
         assert_eq!(subject(first(2), 3), "Job and ServiceAccount shop/a");
         assert_eq!(subject(first(5), 2), "Job and ServiceAccount shop/a, Job shop/b and 2 more");

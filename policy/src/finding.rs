@@ -69,7 +69,7 @@ pub struct Remedy {
 }
 
 /// What becomes of an object, or of the operation, if Helm goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     GoneUntilTheNextUpgrade,
     Gone,

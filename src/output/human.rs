@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use json_patch::PatchOperation;
-use stable_hooks_policy::cause::{grouped, subject};
+use stable_hooks_policy::cause::{grouped, once, subject};
 use stable_hooks_policy::name::Name;
 use stable_hooks_policy::shown::{GLUE, Visible, glued};
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
@@ -94,7 +94,7 @@ pub(crate) fn write_cause(
         [object] if said == Some(*object) => paragraph(out, &finding.message)?,
         // An object in a release record: it is the subject of the sentence.
         [object] => paragraph(out, &format!("{object} {}", finding.message))?,
-        _ => paragraph(out, &format!("{}: each {}", subject(objects, usize::MAX), finding.message))?,
+        _ => paragraph(out, &format!("{}: each {}", subject(once(objects), usize::MAX), finding.message))?,
     }
     write_help(out, finding)
 }

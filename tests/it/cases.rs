@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use stable_hooks::engine::Answer;
 use stable_hooks::input::value;
 
-use crate::engines::{ask, files, relative};
+use crate::engines::{annotated, ask, files, relative};
 use crate::release_cases::is_release_case;
 
 #[derive(Deserialize)]
@@ -148,9 +148,7 @@ pub(crate) fn in_one_line(text: &str) -> String {
 
 /// "<rule> <level>" of every finding, in order.
 pub(crate) fn reported(answer: &Answer) -> Vec<String> {
-    let annotations = answer.response.audit_annotations.as_ref();
-    let findings = annotations.and_then(|annotations| annotations.get("findings"));
-    let findings: Vec<Value> = findings.map(|json| serde_json::from_str(json).unwrap()).unwrap_or_default();
+    let findings = annotated(answer, "findings");
     findings
         .iter()
         .map(|finding| format!("{} {}", finding["rule"].as_str().unwrap(), finding["level"].as_str().unwrap()))

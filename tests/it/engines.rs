@@ -96,6 +96,13 @@ pub(crate) fn cluster<'a>(objects: impl IntoIterator<Item = &'a Value>) -> Clust
         .unwrap()
 }
 
+/// The items of an audit annotation, none where it is not there.
+pub(crate) fn annotated(answer: &Answer, name: &str) -> Vec<Value> {
+    let annotations = answer.response.audit_annotations.as_ref();
+    let items = annotations.and_then(|annotations| annotations.get(name));
+    items.map(|json| serde_json::from_str(json).unwrap()).unwrap_or_default()
+}
+
 /// Every file below a folder with that ending, in the order of their paths.
 pub(crate) fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();

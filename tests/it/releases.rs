@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use stable_hooks::engine::{Answer, Native, judge};
 use stable_hooks_host::cluster::ClusterView;
 
-use crate::engines::{ask_with, cluster, files, relative, root};
+use crate::engines::{annotated, ask_with, cluster, files, relative, root};
 use render::{Revision, creation};
 
 const CHARTS: &str = "tests/corpus/charts";
@@ -21,9 +21,7 @@ const DIFFERENT: &[(&str, &str)] = &[];
 
 /// "<rule> <level> <Kind>/<name>" of every finding, in order.
 pub(crate) fn reported(answer: &Answer) -> Vec<String> {
-    let annotations = answer.response.audit_annotations.as_ref();
-    let findings = annotations.and_then(|annotations| annotations.get("findings"));
-    let findings: Vec<Value> = findings.map(|json| serde_json::from_str(json).unwrap()).unwrap_or_default();
+    let findings = annotated(answer, "findings");
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     findings
         .iter()
@@ -38,10 +36,7 @@ pub(crate) fn reported(answer: &Answer) -> Vec<String> {
 
 /// Warnings that are no findings: what could not be known.
 pub(crate) fn notes(answer: &Answer) -> Vec<String> {
-    let annotations = answer.response.audit_annotations.as_ref();
-    let notes = annotations.and_then(|annotations| annotations.get("notes"));
-    let notes: Vec<Value> = notes.map(|json| serde_json::from_str(json).unwrap()).unwrap_or_default();
-    notes.iter().map(|note| note["message"].as_str().unwrap().to_owned()).collect()
+    annotated(answer, "notes").iter().map(|note| note["message"].as_str().unwrap().to_owned()).collect()
 }
 
 fn line(answer: &Answer) -> String {

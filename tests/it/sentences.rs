@@ -6,7 +6,7 @@ use serde_json::Value;
 use stable_hooks::engine::Answer;
 
 use crate::cases::in_one_line;
-use crate::engines::{files, relative, root};
+use crate::engines::{annotated, files, relative, root};
 use crate::{cases, release_cases};
 
 /// What needs more objects than a case has: `denials.rs` holds it.
@@ -49,9 +49,7 @@ fn sentences_of_every_rule_are_printed_by_a_case() {
 
 /// All that an answer says, the findings in full.
 fn texts(answer: &Answer) -> String {
-    let annotations = answer.response.audit_annotations.as_ref();
-    let findings = annotations.and_then(|annotations| annotations.get("findings"));
-    let findings: Vec<Value> = findings.map(|json| serde_json::from_str(json).unwrap()).unwrap_or_default();
+    let findings = annotated(answer, "findings");
     let said =
         |finding: &Value| format!("{} {}", finding["message"].as_str().unwrap(), finding["help"].as_str().unwrap());
     let response = &answer.response;

@@ -213,10 +213,12 @@ fn check(release: &Release<'_>, is_accepted: impl Fn(RuleId) -> bool) -> Vec<Fin
             continue;
         }
         let Check::Release(check, reach) = rules::check(*id) else { continue };
-        for found in check(release) {
+        let problems = check(release);
+        let is_accepted = !problems.is_empty() && is_accepted(*id);
+        for found in problems {
             let Some(may_deny) = may_deny(release, reach, &found) else { continue };
             let ReleaseProblem { object, problem, .. } = found;
-            let may_deny = may_deny && !problem.warn_at_most && !release.is_lenient() && !is_accepted(*id);
+            let may_deny = may_deny && !problem.warn_at_most && !release.is_lenient() && !is_accepted;
             let Some(effect) = level.effect(may_deny, Mending::Impossible) else { continue };
             findings.push(problem.found(*id, effect, object));
         }

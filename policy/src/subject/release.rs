@@ -114,10 +114,8 @@ impl<'a> Release<'a> {
 
     /// No operation up to the last good revision has run this hook of it, so that it has left no object.
     pub(crate) fn has_never_run(&self, hook: &HookDocument<'_>) -> bool {
-        let has = |events: [Event; 2]| events.iter().any(|event| hook.events.contains(event));
-        let installs = has([Event::PreInstall, Event::PostInstall]);
-        let upgrades = has([Event::PreUpgrade, Event::PostUpgrade]);
-        !installs && (self.is_baseline_first || !upgrades)
+        let installs = [Event::PreInstall, Event::PostInstall].iter().any(|event| hook.events.contains(event));
+        !installs && (self.is_baseline_first || !hook.runs_at_upgrades())
     }
 
     /// The hook runs before the release's resources are touched.

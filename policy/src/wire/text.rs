@@ -160,7 +160,7 @@ fn cost(findings: &[&Finding]) -> String {
         }
     }
     let all = once(objects(findings)).len();
-    let told = Outcome::LEFT.iter().filter_map(|outcome| {
+    let told = ENDS.iter().filter_map(|(outcome, phrase)| {
         let objects = of(*outcome);
         let each = match objects.len() {
             0 => return None,
@@ -168,37 +168,22 @@ fn cost(findings: &[&Finding]) -> String {
             _ => "each",
         };
         let names = if objects.len() < all { subject(objects, MOST_NAMES) + ": " } else { String::new() };
-        Some(format!("{names}{each} {}", outcome.phrase()))
+        Some(format!("{names}{each} {phrase}"))
     });
     let told = told.collect::<Vec<_>>().join("; ");
     if told.is_empty() { told } else { format!(" Its cost: {told}.") }
 }
 
-impl Outcome {
-    /// Those that are told of each object.
-    const LEFT: [Self; 7] = [
-        Self::GoneUntilTheNextUpgrade,
-        Self::Gone,
-        Self::MadeAnew,
-        Self::Stays,
-        Self::TakenOver,
-        Self::Lost,
-        Self::DoesNotRun,
-    ];
-
-    fn phrase(self) -> &'static str {
-        match self {
-            Self::GoneUntilTheNextUpgrade => "is gone until the next upgrade",
-            Self::Gone => "is gone",
-            Self::MadeAnew => "is deleted and made anew",
-            Self::Stays => "stays",
-            Self::TakenOver => "is taken over as a resource of this release",
-            Self::Lost => "is taken from the other release",
-            Self::DoesNotRun => "does not run",
-            Self::Hangs | Self::Fails => "",
-        }
-    }
-}
+/// The ends that are told of each object, in words.
+const ENDS: [(Outcome, &str); 7] = [
+    (Outcome::GoneUntilTheNextUpgrade, "is gone until the next upgrade"),
+    (Outcome::Gone, "is gone"),
+    (Outcome::MadeAnew, "is deleted and made anew"),
+    (Outcome::Stays, "stays"),
+    (Outcome::TakenOver, "is taken over as a resource of this release"),
+    (Outcome::Lost, "is taken from the other release"),
+    (Outcome::DoesNotRun, "does not run"),
+];
 
 /// Lines that fit; the first one stands behind somebody else's words, and is left to the terminal.
 pub(super) fn on_a_terminal<'a>(lines: impl Iterator<Item = &'a str>) -> String {

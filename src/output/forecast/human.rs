@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use stable_hooks_policy::cause::{grouped, subject};
+use stable_hooks_policy::cause::{grouped, once, subject};
 use stable_hooks_policy::shown::{Shown, Visible};
 use textwrap::core::display_width;
 
@@ -44,7 +44,7 @@ fn write_cause(out: &mut dyn Write, found: &[(&Forecast, &Finding)]) -> io::Resu
         fill(out, "", &head(finding))?;
         let objects: Vec<_> = found.iter().map(|(_, finding)| &finding.object).collect();
         let each = if objects.len() > 1 { "each " } else { "" };
-        paragraph(out, &format!("{}: {each}{}", subject(objects, MOST_NAMES), finding.message))?;
+        paragraph(out, &format!("{}: {each}{}", subject(once(objects), MOST_NAMES), finding.message))?;
         write_help(out, finding)?;
     }
     write_releases(out, found.iter().map(|(forecast, _)| *forecast))

@@ -1,4 +1,3 @@
-use helm::Event;
 use helm::operation::Operation;
 use helm::record::ApplyMethod;
 
@@ -328,8 +327,8 @@ fn met(release: &Release<'_>, hook: &HookDocument<'_>) -> Harm {
 
 /// The next upgrade makes it again where it runs the hook and leaves what that has made.
 fn gone(hook: &HookDocument<'_>) -> Outcome {
-    let runs_at_upgrades = [Event::PreUpgrade, Event::PostUpgrade].iter().any(|event| hook.events.contains(event));
-    if runs_at_upgrades && !hook.is_deleted_after_success() { Outcome::GoneUntilTheNextUpgrade } else { Outcome::Gone }
+    let is_left = hook.runs_at_upgrades() && !hook.is_deleted_after_success();
+    if is_left { Outcome::GoneUntilTheNextUpgrade } else { Outcome::Gone }
 }
 
 fn becomes_resource(release: &Release<'_>, resource: &ResourceDocument<'_>, before: &HookBefore) -> ReleaseProblem {

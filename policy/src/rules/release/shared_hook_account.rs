@@ -6,7 +6,6 @@ use crate::object::Kind;
 use crate::references::pod_account;
 use crate::rules::declare::{Reach, declare_rule};
 use crate::subject::release::{HookDocument, Release, ResourceDocument};
-use helm::Event;
 
 declare_rule! {
     /// ## What it does
@@ -65,8 +64,7 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
     let mut accounts = Vec::new();
     for hook in &release.record.hooks {
         let is_account = hook.key.judged_kind() == Some(Kind::ServiceAccount);
-        let is_recreated = [Event::PreUpgrade, Event::PostUpgrade].iter().any(|event| hook.events.contains(event));
-        if is_account && is_recreated && hook.is_deleted_before_creation() {
+        if is_account && hook.runs_at_upgrades() && hook.is_deleted_before_creation() {
             accounts.push(hook);
         }
     }

@@ -71,6 +71,11 @@ impl HookDocument<'_> {
         self.policies.as_ref().is_none_or(|policies| policies.contains(DeletePolicy::BeforeHookCreation))
     }
 
+    /// An upgrade runs it, before or after it touches the resources.
+    pub(crate) fn runs_at_upgrades(&self) -> bool {
+        [Event::PreUpgrade, Event::PostUpgrade].iter().any(|event| self.events.contains(event))
+    }
+
     /// It is a Job or a Pod: Helm waits for its end.
     pub(crate) fn is_waited_for(&self) -> bool {
         self.object.is_some()
