@@ -12,6 +12,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 NO_SHELLS := $(strip $(foreach name,zsh fish,$(if $(shell command -v $(name)),,$(name))))
 PROMETHEUS := github.com/prometheus-operator/prometheus-operator@v0.85.0:example/prometheus-operator-crd/monitoring.coreos.com
 KUBEWARDEN := github.com/kubewarden/kubewarden-controller@v1.36.0:charts/kubewarden-crds/templates/crds/policies.kubewarden.io
+DEBUG := $(abspath $(or $(CARGO_TARGET_DIR),target))/debug
 BUILT := $(or $(CARGO_TARGET_DIR),target)/wasm/wasm32-unknown-unknown/wasm
 MOST_BYTES := 565000
 # When the version in Cargo.toml was or will be released.
@@ -34,7 +35,8 @@ setup: ## install what the build needs beyond Rust
 	policy/wasm-cargo setup
 
 try: annotated-policy.wasm ## watch the wasm judge requests that a real API server sent
-	cargo run -q -- review --policy annotated-policy.wasm --settings examples/settings.yaml examples/*.json || [ $$? = 1 ]
+	cargo build -p stable-hooks -p annotate --bins
+	$(DEBUG)/stable-hooks review --policy annotated-policy.wasm --settings examples/settings.yaml examples/*.json || [ $$? = 1 ]
 
 test: annotated-policy.wasm annotated-releases-policy.wasm test-wasm schemas shells monitoring ## every test
 	@set -e; if [ -d $(SCHEMAS) ]; then export SCHEMAS=$(SCHEMAS); fi; \
@@ -46,8 +48,7 @@ test-wasm: ## the core's tests as wasm in Node; builds for wasm what needs no fi
 ifneq ($(shell command -v node),)
 test-wasm: setup $(RUNNER)
 	NODE_PATH=$(CURDIR)/tests/node CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER=$(RUNNER) policy/wasm-cargo test -p stable-hooks-helm -p stable-hooks-policy --lib
-	policy/wasm-cargo build -p stable-hooks-host
-	policy/wasm-cargo build -p stable-hooks --lib --no-default-features
+	policy/wasm-cargo check -p stable-hooks-host -p stable-hooks --lib --no-default-features
 else ifeq ($(CI),)
 	@echo "SKIPPED: test-wasm needs Node, which is not on the PATH" >&2
 else
@@ -109,16 +110,18 @@ yardstick.wasm: Cargo.toml Cargo.lock policy/wasm-cargo tests/yardstick/Cargo.to
 	$(OPTIMIZE) -Oz -o $@ $(BUILT)/yardstick.wasm
 
 annotated-yardstick.wasm: yardstick.wasm tests/yardstick/metadata.yml
-	cargo run -q -p stable-hooks-host --example annotate -- $^ $@
+	cargo build -p stable-hooks -p annotate --bins
+	$(DEBUG)/annotate $^ $@
 
 $(WASM_OPT): | setup
 	npm install --silent --no-audit --no-fund --prefix $(CACHE)/binaryen-$(BINARYEN) binaryen@$(BINARYEN)
 
 annotated-policy.wasm: policy/metadata.yml ## the objects policy: with the metadata that policy-server requires
 annotated-releases-policy.wasm: policy/releases/metadata.yml ## the releases policy: the same bytes, other metadata
+# One build with the program that `make try` runs: apart they would differ in features, and dependencies be compiled twice.
 annotated-policy.wasm annotated-releases-policy.wasm: policy.wasm
 	@if command -v kwctl >/dev/null; then kwctl annotate policy.wasm -m $(filter %.yml,$^) -u policy/usage.md -o $@; \
-	else cargo run -q -p stable-hooks-host --example annotate -- policy.wasm $(filter %.yml,$^) $@; fi
+	else cargo build -p stable-hooks -p annotate --bins && $(DEBUG)/annotate policy.wasm $(filter %.yml,$^) $@; fi
 	@bytes=$$(wc -c <$@); echo "$@: $$bytes bytes, at most $(MOST_BYTES)"; [ $$bytes -le $(MOST_BYTES) ] || { rm $@; exit 1; }
 
 docs: annotated-policy.wasm ## rewrite what is generated from the code
@@ -129,13 +132,13 @@ artifacthub: ## rewrite the Artifact Hub packages from the metadata and the form
 	policy/artifacthub policy/releases $(RELEASED) >policy/releases/artifacthub-pkg.yml
 
 e2e: annotated-policy.wasm annotated-releases-policy.wasm schemas ## real API server, real Helm, without and with the policy
-	cargo build -q
-	SCHEMAS=$(SCHEMAS) PATH="$(abspath $(or $(CARGO_TARGET_DIR),target))/debug:$$PATH" cargo test -q -p stable-hooks-e2e --test helm --test hour
+	cargo build
+	SCHEMAS=$(SCHEMAS) PATH="$(DEBUG):$$PATH" cargo test -q -p stable-hooks-e2e --test helm --test hour
 	$(MAKE) oracle
 
 oracle: ## small charts made of seeds: what real Helm does, and whether we foresee it: make oracle PAIRS=2000 SEED=7
 	cargo build -q
-	PATH="$(abspath $(or $(CARGO_TARGET_DIR),target))/debug:$$PATH" PAIRS=$(PAIRS) SEED=$(SEED) \
+	PATH="$(DEBUG):$$PATH" PAIRS=$(PAIRS) SEED=$(SEED) \
 		cargo test -q -p stable-hooks-e2e --test oracle
 
 e2e-argocd: annotated-policy.wasm annotated-releases-policy.wasm ## the same API server, with real Argo CD
@@ -144,7 +147,7 @@ e2e-argocd: annotated-policy.wasm annotated-releases-policy.wasm ## the same API
 e2e-kwctl: annotated-policy.wasm annotated-releases-policy.wasm annotated-yardstick.wasm ## the annotated wasm under the real kwctl and policy-server
 	cargo build -q
 	set -- $$(e2e/tools/build kustomize yq) && PATH="$$1:$$2:$$PATH" \
-	STABLE_HOOKS="$(abspath $(or $(CARGO_TARGET_DIR),target))/debug/stable-hooks" bats e2e
+	STABLE_HOOKS="$(DEBUG)/stable-hooks" bats e2e
 
 e2e-kyverno: annotated-policy.wasm annotated-releases-policy.wasm ## the policy asked by the real Kyverno and its CLI
 	"$$(e2e/tools/build kyverno)/kubectl-kyverno" test policy/kyverno/tests --remove-color

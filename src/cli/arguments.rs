@@ -138,7 +138,11 @@ pub(super) fn load(path: &Path, cluster: &Arc<ClusterView>) -> Result<(Box<dyn E
 
 #[cfg(not(feature = "runtime"))]
 pub(super) fn load(path: &Path, _: &Arc<ClusterView>) -> Result<(Box<dyn Engine>, Option<Metadata>), Failure> {
-    Err(Failure(format!("{}: this program was built without the runtime that policy files need", path.display())))
+    Err(Failure(format!(
+        "{}: this program was built without the runtime that policy files run in. Without --policy it gives the same verdicts by \
+         itself; docs/install.md says how to get the whole program",
+        path.display()
+    )))
 }
 
 /// As Kubewarden hands settings to a policy: an object, also where the file is empty.

@@ -231,11 +231,10 @@ fn chart_a_reader_that_closes_the_pipe_has_seen_enough() {
 #[test]
 fn chart_the_wasm_says_the_same_as_the_native_core() {
     let Some(wasm) = built("annotated-releases-policy.wasm") else { return };
-    for case in ["flexprice-migration", "formance-portal-flag-toggle", "mastodon-three-phase"] {
-        let [install, upgrade] = ["install.yaml", "upgrade.yaml"].map(|name| root().join(CHARTS).join(case).join(name));
-        let native = judge(&install, &upgrade, &["-o", "json"]);
-        let guest = judge(&install, &upgrade, &["-o", "json", "--policy", wasm.to_str().unwrap()]);
-        assert_eq!(stdout(&native), stdout(&guest), "{}", stderr(&guest));
-        assert!(!findings(&native).is_empty());
-    }
+    let case = root().join(CHARTS).join("mastodon-three-phase");
+    let [install, upgrade] = ["install.yaml", "upgrade.yaml"].map(|name| case.join(name));
+    let native = judge(&install, &upgrade, &["-o", "json"]);
+    let guest = judge(&install, &upgrade, &["-o", "json", "--policy", wasm.to_str().unwrap()]);
+    assert_eq!(stdout(&native), stdout(&guest), "{}", stderr(&guest));
+    assert!(!findings(&native).is_empty());
 }

@@ -246,13 +246,11 @@ fn release_the_wasm_says_the_same_as_the_native_core() {
     let records: Vec<_> = all
         .flat_map(|(helm, scenario, revisions)| (1..=revisions).map(move |revision| record(helm, scenario, revision)))
         .collect();
-    // Each run compiles the module once, for all records.
-    for format in ["human", "json"] {
-        let native = judge(&["-o", format], &list(&records));
-        let guest = judge(&["-o", format, "--policy", wasm], &list(&records));
-        assert_eq!(stdout(&native), stdout(&guest), "{}", stderr(&guest));
-        assert_eq!((code(&native), code(&guest)), (1, 1));
-    }
+    // A run compiles the module, which takes most of it.
+    let native = judge(&["-o", "json"], &list(&records));
+    let guest = judge(&["-o", "json", "--policy", wasm], &list(&records));
+    assert_eq!(stdout(&native), stdout(&guest), "{}", stderr(&guest));
+    assert_eq!((code(&native), code(&guest)), (1, 1));
 }
 
 #[test]

@@ -34,10 +34,27 @@ pub(crate) fn built(name: &str) -> Option<PathBuf> {
     None
 }
 
+/// The objects policy.
 pub(crate) fn guest() -> Option<&'static Policy> {
-    static GUEST: OnceLock<Option<Policy>> = OnceLock::new();
-    let load = || wasm().map(|path| Policy::load(&path, Arc::new(ClusterView::default()), TIMEOUT).unwrap());
-    GUEST.get_or_init(load).as_ref()
+    modules().map(|[objects, _]| objects)
+}
+
+/// The releases policy.
+pub(crate) fn releases() -> Option<&'static Policy> {
+    modules().map(|[_, releases]| releases)
+}
+
+/// Both policies, compiled once, since they differ in their metadata only.
+fn modules() -> Option<&'static [Policy; 2]> {
+    static MODULES: OnceLock<Option<[Policy; 2]>> = OnceLock::new();
+    let load = || {
+        let paths = [wasm()?, built("annotated-releases-policy.wasm")?];
+        let [one, other] = paths.map(|path| std::fs::read(path).unwrap());
+        let objects = Policy::from_bytes(&one, Arc::new(ClusterView::default()), TIMEOUT).unwrap();
+        let releases = objects.annotated_as(&one, &other).unwrap();
+        Some([objects, releases])
+    };
+    MODULES.get_or_init(load).as_ref()
 }
 
 /// Both engines' bytes for one payload; panics where they differ.
@@ -73,16 +90,11 @@ fn answer(native: &Native, request: &Value, settings: &Value, bytes: &[u8]) -> A
 
 /// The verdict of both engines on one request that may ask about this cluster.
 pub(crate) fn ask_with(request: &Value, settings: &Value, cluster: ClusterView) -> Answer {
-    static RELEASES: OnceLock<Option<Policy>> = OnceLock::new();
-    let load = || {
-        let path = built("annotated-releases-policy.wasm")?;
-        Some(Policy::load(&path, Arc::new(ClusterView::default()), TIMEOUT).unwrap())
-    };
     let cluster = Arc::new(cluster);
     let native = Native::new(Arc::clone(&cluster));
     let payload = payload(request, settings);
     let bytes = native.validate(&payload).unwrap();
-    if let Some(policy) = RELEASES.get_or_init(load) {
+    if let Some(policy) = releases() {
         let wasm = policy.with_cluster(cluster).validate(&payload).unwrap();
         assert_eq!(String::from_utf8_lossy(&bytes), String::from_utf8_lossy(&wasm), "native and wasm differ");
     }

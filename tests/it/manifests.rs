@@ -5,8 +5,6 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
-use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
@@ -15,10 +13,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use stable_hooks::engine::check_settings;
 use stable_hooks::input::{Content, documents};
-use stable_hooks_host::cluster::ClusterView;
-use stable_hooks_host::runtime::Policy;
 
-use crate::engines::{built, files, relative, root};
+use crate::engines::{files, guest, relative, releases, root};
 use crate::outputs::{assert_valid, schema, strict};
 use crate::packages::{kinds, yaml};
 
@@ -166,15 +162,12 @@ fn manifests_grant_exactly_the_reads_that_the_policies_do() {
 #[test]
 fn manifests_have_settings_that_the_very_modules_take() {
     let all: Vec<_> = ALL.into_iter().filter_map(build).flatten().collect();
-    for (name, wasm) in
-        [("stable-hooks", "annotated-policy.wasm"), ("stable-hooks-releases", "annotated-releases-policy.wasm")]
-    {
-        let Some(wasm) = built(wasm) else { continue };
-        let module = Policy::load(&wasm, Arc::new(ClusterView::default()), Duration::from_mins(1)).unwrap();
+    for (name, module) in [("stable-hooks", guest()), ("stable-hooks-releases", releases())] {
+        let Some(module) = module else { continue };
         for policy in policies(&all).into_iter().filter(|policy| policy["metadata"]["name"] == name) {
-            check_settings(&module, &policy["spec"]["settings"]).unwrap();
+            check_settings(module, &policy["spec"]["settings"]).unwrap();
         }
-        assert!(check_settings(&module, &json!({"mode": "monitor"})).is_err(), "the module checks nothing");
+        assert!(check_settings(module, &json!({"mode": "monitor"})).is_err(), "the module checks nothing");
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use thiserror::Error;
 use wasm_encoder::{CustomSection, Section};
 use wasmparser::{BinaryReaderError, Chunk, Parser, Payload};
@@ -121,9 +121,7 @@ fn listed<'a>(rule: &'a Value, list: &str) -> impl Iterator<Item = &'a str> + us
 pub enum MetadataError {
     #[error("not a WebAssembly module: the file does not start with the module header")]
     NotWasm,
-    #[error(
-        "a WebAssembly component, but a policy is a core module: build it for wasm32-unknown-unknown or wasm32-wasip1"
-    )]
+    #[error("a WebAssembly component, but a policy is a core module: build it for wasm32-unknown-unknown")]
     Component,
     #[error("a damaged WebAssembly module: {0}")]
     Malformed(#[from] BinaryReaderError),
@@ -175,6 +173,16 @@ pub fn annotate(wasm: &[u8], metadata: &Value) -> Result<Vec<u8>, MetadataError>
     section.append_to(&mut annotated);
     read(&annotated)?;
     Ok(annotated)
+}
+
+/// Whether two modules differ in nothing but their metadata.
+///
+/// # Errors
+///
+/// When one of them is no module.
+pub fn have_the_same_code(one: &[u8], other: &[u8]) -> Result<bool, MetadataError> {
+    let none = Value::Object(Map::new());
+    Ok(annotate(one, &none)? == annotate(other, &none)?)
 }
 
 fn metadata_section<'a>(payload: &Payload<'a>) -> Option<&'a [u8]> {

@@ -1,35 +1,32 @@
 //! Runs a policy file as policy-server does: compiled once, a fresh instance for every call.
 
 mod clock;
+pub mod wapc;
 
 use std::fs;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
-use wapc::WapcHost;
-use wasmtime_provider::wasmtime::{self, Config, Engine, ExternType, Module};
-use wasmtime_provider::{EpochDeadlines, WasmtimeEngineProviderBuilder, WasmtimeEngineProviderPre};
+use wasmtime::{Config, Engine, ExternType, Module, Trap};
 
 use crate::call::CallError;
 use crate::cluster::ClusterView;
 use crate::metadata::{self, ContextAwareResource, Metadata, MetadataError};
+use wapc::{Guest, HostCall};
 
 /// The default time limit of policy-server.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2);
 
 const EXECUTION_MODE: &str = "kubewarden-wapc";
-/// The provider reports an expired deadline as text only; policy-server looks for the same words.
-const DEADLINE_EXCEEDED: &str = "interrupted, execution deadline exceeded";
-/// How the provider reports that the guest trapped, followed by addresses inside of the guest.
-const BACKTRACE: &str = "error while executing at wasm backtrace";
+/// The module names that WASI's functions are imported from begin with this.
+const WASI: &str = "wasi_";
 
 /// A compiled policy.
 pub struct Policy {
-    compiled: WasmtimeEngineProviderPre,
+    guest: Guest,
     metadata: Option<Metadata>,
     lookups: Arc<Lookups>,
     timeout: Duration,
@@ -73,12 +70,19 @@ pub enum PolicyError {
     Metadata(#[from] MetadataError),
     #[error("execution mode `{0}` is not supported, only `{EXECUTION_MODE}` is")]
     ExecutionMode(String),
+    #[error("the files differ in more than their metadata")]
+    OtherCode,
     #[error("the module does not compile: {0:#}")]
     Compile(wasmtime::Error),
     #[error("the module does not export the function `__guest_call`, so it is no waPC policy")]
     NoGuestCall,
+    #[error(
+        "the module needs WASI, which this program does not offer: build the policy for wasm32-unknown-unknown, or run it with \
+         kwctl"
+    )]
+    Wasi,
     #[error("the module needs something that a policy host does not offer: {0}")]
-    Import(wasmtime_provider::errors::Error),
+    Import(wasmtime::Error),
     #[error("cannot start the clock that enforces the time limit: {0}")]
     Clock(io::Error),
 }
@@ -106,18 +110,31 @@ impl Policy {
         {
             return Err(PolicyError::ExecutionMode(mode.to_owned()));
         }
-        let compiled = compile(bytes)?;
-        let granted = metadata.iter().flat_map(|metadata| metadata.context_aware_resources.clone()).collect();
-        let lookups = Arc::new(Lookups { cluster, granted });
-        Ok(Self { compiled, metadata, lookups, timeout })
+        let guest = compile(bytes)?;
+        let lookups = Arc::new(Lookups { cluster, granted: granted(metadata.as_ref()) });
+        Ok(Self { guest, metadata, lookups, timeout })
     }
 
     /// The same policy before another view of the cluster; nothing is compiled again.
     #[must_use]
     pub fn with_cluster(&self, cluster: Arc<dyn KubernetesCapability>) -> Self {
         let lookups = Arc::new(Lookups { cluster, granted: self.lookups.granted.clone() });
-        let (compiled, metadata) = (self.compiled.clone(), self.metadata.clone());
-        Self { compiled, metadata, lookups, timeout: self.timeout }
+        let (guest, metadata) = (self.guest.clone(), self.metadata.clone());
+        Self { guest, metadata, lookups, timeout: self.timeout }
+    }
+
+    /// The same code under the metadata of another file; nothing is compiled again.
+    ///
+    /// # Errors
+    ///
+    /// When the other file has metadata that cannot be read, or `original` and it differ in more than that.
+    pub fn annotated_as(&self, original: &[u8], other: &[u8]) -> Result<Self, PolicyError> {
+        if !metadata::have_the_same_code(original, other)? {
+            return Err(PolicyError::OtherCode);
+        }
+        let metadata = metadata::read(other)?;
+        let lookups = Lookups { cluster: Arc::clone(&self.lookups.cluster), granted: granted(metadata.as_ref()) };
+        Ok(Self { guest: self.guest.clone(), metadata, lookups: Arc::new(lookups), timeout: self.timeout })
     }
 
     /// The policy's metadata, if it has been annotated.
@@ -154,36 +171,28 @@ impl Policy {
     }
 
     fn call(&self, operation: &str, payload: &[u8], lookups: Option<Arc<Lookups>>) -> Result<Vec<u8>, CallError> {
-        // The provider's host functions panic when the guest hands them a pointer outside of its memory.
-        catch_unwind(AssertUnwindSafe(|| self.run(operation, payload, lookups))).unwrap_or(Err(CallError::Trap))
-    }
-
-    fn run(&self, operation: &str, payload: &[u8], lookups: Option<Arc<Lookups>>) -> Result<Vec<u8>, CallError> {
         let ticks = clock::ticks(self.timeout);
-        let deadlines = EpochDeadlines { wapc_init: ticks, wapc_func: ticks };
-        let instance = self.compiled.rehydrate(Some(deadlines)).map_err(|_| CallError::Trap)?;
-        let callback = move |_id: u64, binding: &str, namespace: &str, operation: &str, payload: &[u8]| {
-            host_call(lookups.as_deref(), binding, namespace, operation, payload).map_err(Into::into)
-        };
-        WapcHost::new(Box::new(instance), Some(Box::new(callback)))
-            .and_then(|guest| guest.call(operation, payload))
-            .map_err(|error| self.explain(error))
-    }
-
-    fn explain(&self, error: wapc::errors::Error) -> CallError {
-        match error {
-            wapc::errors::Error::InitFailed(text) | wapc::errors::Error::GuestCallFailure(text)
-                if text.ends_with(DEADLINE_EXCEEDED) =>
-            {
-                CallError::TimedOut(self.timeout)
-            }
-            wapc::errors::Error::GuestCallFailure(text) if !text.starts_with(BACKTRACE) => CallError::Guest(text),
-            _ => CallError::Trap,
+        let answer: Arc<HostCall> = Arc::new(move |binding: &str, namespace: &str, operation: &str, payload: &[u8]| {
+            host_call(lookups.as_deref(), binding, namespace, operation, payload)
+        });
+        let started = self.guest.start(self.guest.store(answer), |store| store.set_epoch_deadline(ticks));
+        let called = started.and_then(|mut instance| {
+            instance.store.set_epoch_deadline(ticks);
+            instance.call(operation, payload)
+        });
+        match called {
+            Ok(answer) => answer.map_err(CallError::Guest),
+            Err(error) if error.downcast_ref() == Some(&Trap::Interrupt) => Err(CallError::TimedOut(self.timeout)),
+            Err(_) => Err(CallError::Trap),
         }
     }
 }
 
-fn compile(bytes: &[u8]) -> Result<WasmtimeEngineProviderPre, PolicyError> {
+fn granted(metadata: Option<&Metadata>) -> Vec<ContextAwareResource> {
+    metadata.map(|metadata| metadata.context_aware_resources.clone()).unwrap_or_default()
+}
+
+fn compile(bytes: &[u8]) -> Result<Guest, PolicyError> {
     let mut config = Config::new();
     config.epoch_interruption(true);
     let engine = Engine::new(&config).map_err(PolicyError::Compile)?;
@@ -192,8 +201,11 @@ fn compile(bytes: &[u8]) -> Result<WasmtimeEngineProviderPre, PolicyError> {
     if !guest_call.is_some_and(|export| is_guest_call(&export)) {
         return Err(PolicyError::NoGuestCall);
     }
+    if module.imports().any(|import| import.module().starts_with(WASI)) {
+        return Err(PolicyError::Wasi);
+    }
     clock::start(&engine).map_err(PolicyError::Clock)?;
-    WasmtimeEngineProviderBuilder::new().engine(engine).module(module).build_pre().map_err(PolicyError::Import)
+    Guest::link(&engine, &module).map_err(PolicyError::Import)
 }
 
 /// `(operation length, payload length) -> 1 for success`.

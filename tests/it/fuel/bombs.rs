@@ -1,6 +1,5 @@
 //! Input that is made to cost much: bounded work, stated in fuel, bounded memory, and an answer that says why.
 
-use std::fs;
 use std::io::Write as _;
 
 use base64::Engine;
@@ -10,8 +9,7 @@ use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use stable_hooks::engine::payload;
 
-use super::meter::Guest;
-use crate::engines::built;
+use super::metered;
 
 /// Takes less than a tenth of a millisecond; policy-server stops a policy after 2 s.
 const MILLION: u64 = 1_000_000;
@@ -160,8 +158,7 @@ fn bombs() -> Vec<Bomb> {
 
 #[test]
 fn fuel_and_memory_of_bombs_are_bounded() {
-    let Some(wasm) = built("annotated-releases-policy.wasm") else { return };
-    let guest = Guest::new(&fs::read(wasm).unwrap(), true);
+    let Some(guest) = metered() else { return };
     let mut dear = Vec::new();
     for Bomb { name, payload, most_fuel, most_memory, says } in bombs() {
         let cost = guest.cost("validate", &payload);

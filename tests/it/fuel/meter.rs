@@ -2,31 +2,22 @@
 
 #![expect(clippy::panic, reason = "what cannot be measured must not be recorded")]
 
-use wasmtime_provider::wasmtime::{
-    Caller, Config, Engine, Extern, InstancePre, Linker, Memory, Module, Result, Store, TypedFunc, format_err,
-};
+use std::sync::Arc;
+
+use stable_hooks_host::runtime::wapc;
+use wasmtime::{Config, Engine, Module, Result};
 
 /// Far more than any call takes.
 const TANK: u64 = u64::MAX;
 
-#[derive(Default)]
-struct Call {
-    operation: Vec<u8>,
-    payload: Vec<u8>,
-    answer: Vec<u8>,
-    error: Option<String>,
-}
-
 /// A compiled guest, linked once as policy-server does; every host call fails with an empty text.
 pub(super) struct Guest {
-    linked: InstancePre<Call>,
+    guest: wapc::Guest,
 }
 
 /// One instance, after `_start` and `wapc_init`.
 pub(super) struct Instance {
-    store: Store<Call>,
-    guest_call: TypedFunc<(i32, i32), i32>,
-    memory: Option<Memory>,
+    instance: wapc::Instance,
 }
 
 /// What a call took.
@@ -59,7 +50,7 @@ impl Guest {
     /// When the guest is no waPC policy.
     pub(super) fn new(wasm: &[u8], metered: bool) -> Self {
         match link(wasm, metered) {
-            Ok(linked) => Self { linked },
+            Ok(guest) => Self { guest },
             Err(error) => panic!("cannot compile the guest: {error:#}"),
         }
     }
@@ -77,25 +68,13 @@ impl Guest {
     ///
     /// When the guest traps as it starts.
     pub(super) fn instance(&self) -> Instance {
-        match self.start() {
-            Ok(instance) => instance,
-            Err(error) => panic!("cannot start the guest: {error:#}"),
-        }
-    }
-
-    fn start(&self) -> Result<Instance> {
-        let mut store = Store::new(self.linked.module().engine(), Call::default());
+        let mut store = self.guest.store(Arc::new(|_, _, _, _| Err(String::new())));
         // It is an error where fuel is not counted.
         let _ = store.set_fuel(TANK);
-        let instance = self.linked.instantiate(&mut store)?;
-        for start in ["_start", "wapc_init"] {
-            if let Ok(start) = instance.get_typed_func::<(), ()>(&mut store, start) {
-                start.call(&mut store, ())?;
-            }
+        match self.guest.start(store, |_| ()) {
+            Ok(instance) => Instance { instance },
+            Err(error) => panic!("cannot start the guest: {error:#}"),
         }
-        let guest_call = instance.get_typed_func(&mut store, "__guest_call")?;
-        let memory = instance.get_memory(&mut store, "memory");
-        Ok(Instance { store, guest_call, memory })
     }
 }
 
@@ -113,59 +92,15 @@ impl Instance {
     }
 
     fn call(&mut self, operation: &str, payload: &[u8]) -> Result<Cost> {
-        let lengths = (i32::try_from(operation.len())?, i32::try_from(payload.len())?);
-        *self.store.data_mut() = Call { operation: operation.into(), payload: payload.into(), ..Call::default() };
-        let answered = self.guest_call.call(&mut self.store, lengths)?;
-        assert_eq!(answered, 1, "the guest failed: {:?}", self.store.data().error);
-        let fuel = self.store.get_fuel().map_or(0, |left| TANK - left);
-        let memory = self.memory.map_or(0, |memory| memory.data_size(&self.store));
-        Ok(Cost { fuel, memory, answer: std::mem::take(&mut self.store.data_mut().answer) })
+        let answer = self.instance.call(operation, payload)?;
+        let fuel = self.instance.store.get_fuel().map_or(0, |left| TANK - left);
+        let memory = self.instance.memory();
+        let answer = answer.map_err(wasmtime::Error::msg)?;
+        Ok(Cost { fuel, memory, answer })
     }
 }
 
-fn link(wasm: &[u8], metered: bool) -> Result<InstancePre<Call>> {
+fn link(wasm: &[u8], metered: bool) -> Result<wapc::Guest> {
     let engine = Engine::new(Config::new().consume_fuel(metered))?;
-    let module = Module::new(&engine, wasm)?;
-    let mut linker = Linker::new(&engine);
-    linker.func_wrap("wapc", "__guest_request", guest_request)?;
-    linker.func_wrap("wapc", "__guest_response", guest_response)?;
-    linker.func_wrap("wapc", "__guest_error", guest_error)?;
-    linker.func_wrap("wapc", "__console_log", |_: i32, _: i32| ())?;
-    let host_call = |_: i32, _: i32, _: i32, _: i32, _: i32, _: i32, _: i32, _: i32| 0;
-    linker.func_wrap("wapc", "__host_call", host_call)?;
-    for text in ["__host_response", "__host_error"] {
-        linker.func_wrap("wapc", text, |_: i32| ())?;
-        linker.func_wrap("wapc", &format!("{text}_len"), || 0)?;
-    }
-    linker.instantiate_pre(&module)
-}
-
-fn guest_request(mut caller: Caller<'_, Call>, operation: i32, payload: i32) -> Result<()> {
-    let (memory, call) = memory(&mut caller)?.data_and_store_mut(&mut caller);
-    for (at, bytes) in [(operation, &call.operation), (payload, &call.payload)] {
-        let place = memory.get_mut(usize::try_from(at)?..).and_then(|place| place.get_mut(..bytes.len()));
-        place.ok_or_else(|| format_err!("the guest asks for bytes outside of its memory"))?.copy_from_slice(bytes);
-    }
-    Ok(())
-}
-
-fn guest_response(mut caller: Caller<'_, Call>, at: i32, len: i32) -> Result<()> {
-    caller.data_mut().answer = bytes(&mut caller, at, len)?;
-    Ok(())
-}
-
-fn guest_error(mut caller: Caller<'_, Call>, at: i32, len: i32) -> Result<()> {
-    let text = bytes(&mut caller, at, len)?;
-    caller.data_mut().error = Some(String::from_utf8_lossy(&text).into_owned());
-    Ok(())
-}
-
-fn bytes(caller: &mut Caller<'_, Call>, at: i32, len: i32) -> Result<Vec<u8>> {
-    let mut bytes = vec![0; usize::try_from(len)?];
-    memory(caller)?.read(&*caller, usize::try_from(at)?, &mut bytes)?;
-    Ok(bytes)
-}
-
-fn memory(caller: &mut Caller<'_, Call>) -> Result<Memory> {
-    caller.get_export("memory").and_then(Extern::into_memory).ok_or_else(|| format_err!("the guest exports no memory"))
+    wapc::Guest::link(&engine, &Module::new(&engine, wasm)?)
 }

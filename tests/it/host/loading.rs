@@ -103,14 +103,15 @@ fn an_unknown_import_is_refused_by_name() {
     assert!(error.to_string().contains("`env::now`"), "{error}");
 }
 
-const WASI_GUEST: &str = r#"(module
-    (import "wasi_snapshot_preview1" "sched_yield" (func $yield (result i32)))
-    (import "wapc" "__guest_response" (func $respond (param i32 i32)))
-    (memory (export "memory") 1)
-    (func (export "__guest_call") (param i32 i32) (result i32)
-      (call $respond (i32.const 0) (call $yield)) (i32.const 1)))"#;
-
 #[test]
-fn a_wasi_policy_runs() {
-    assert!(policy(&guests::wasm(WASI_GUEST)).validate(b"{}").unwrap().is_empty());
+fn a_policy_for_wasi_is_refused_with_the_way_out() {
+    let error = refused(&guests::wasm(
+        r#"(module (import "wasi_snapshot_preview1" "sched_yield" (func (result i32)))
+             (func (export "__guest_call") (param i32 i32) (result i32) (i32.const 1)))"#,
+    ));
+    assert_eq!(
+        error.to_string(),
+        "the module needs WASI, which this program does not offer: build the policy for wasm32-unknown-unknown, or run it with \
+         kwctl"
+    );
 }

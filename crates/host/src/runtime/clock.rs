@@ -4,7 +4,7 @@ use std::io;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use wasmtime_provider::wasmtime::Engine;
+use wasmtime::Engine;
 
 /// How exact the time limit is.
 const TICK: Duration = Duration::from_millis(10);
