@@ -11,6 +11,7 @@ mod progress;
 mod release;
 mod review;
 mod run;
+mod side_by_side;
 mod timeline;
 
 use std::process::ExitCode;

@@ -17,7 +17,7 @@ use stable_hooks_policy::{Request, RequestError, wire};
 use thiserror::Error;
 
 /// Something that answers as a Kubewarden policy does: bytes in, bytes out.
-pub trait Engine: Sync {
+pub trait Engine: Send + Sync {
     fn validate(&self, payload: &[u8]) -> Result<Vec<u8>, CallError>;
     fn validate_settings(&self, settings: &[u8]) -> Result<Vec<u8>, CallError>;
     /// The core that answers without bytes, if this engine is one.

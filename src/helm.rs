@@ -6,9 +6,10 @@ pub mod ignore;
 pub mod line;
 pub mod said;
 pub mod values;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
 
 use helm::record::ApplyMethod;
@@ -39,13 +40,22 @@ pub enum HelmError {
     Run(io::Error),
     #[error("the `helm` on the PATH is Helm 2; charts are rendered by Helm 3 or Helm 4")]
     Helm2,
-    #[error(
-        "the chart cannot be copied ({0}); a chart is a folder or an archive here, and `helm pull` fetches one from a \
-         repository"
-    )]
+    #[error("the chart cannot be copied: {0}")]
     Copy(io::Error),
+    #[error("there is no such file or folder, and helm cannot pull it: {}", last_line(said))]
+    Pull { said: Vec<u8> },
+    #[error("`helm dependency build` fails: {}", last_line(said))]
+    Dependencies { said: Vec<u8> },
     #[error("helm could not render the chart ({status}); its own words are above")]
     Failed { status: ExitStatus, said: Vec<u8> },
+}
+
+/// Where Helm finds a chart that is no file, as its flags say it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Repository<'a> {
+    pub url: Option<&'a str>,
+    /// The newest that is no pre-release where none is given.
+    pub version: Option<&'a str>,
 }
 
 /// The program: inside of Helm's plugin the very Helm that runs it.
@@ -75,6 +85,36 @@ impl Helm {
     /// When Helm cannot be run or cannot render it.
     pub fn upgrade(&self, chart: &Path, options: &Options) -> Result<Output, HelmError> {
         self.template(chart, options, &["--is-upgrade"])
+    }
+
+    /// Fetches a chart, `repo/name` or a URL, into an empty folder.
+    ///
+    /// # Errors
+    ///
+    /// When Helm cannot be run or cannot fetch it.
+    pub fn pull(&self, reference: &OsStr, repository: Repository<'_>, into: &Path) -> Result<PathBuf, HelmError> {
+        let mut helm = Command::new(&self.0);
+        helm.arg("pull").arg(reference).arg("--destination").arg(into);
+        helm.args(repository.url.iter().flat_map(|url| ["--repo", url]));
+        helm.args(repository.version.iter().flat_map(|version| ["--version", version]));
+        let output = helm.stdin(Stdio::null()).output().map_err(HelmError::of_run)?;
+        let pulled = fs::read_dir(into).ok().and_then(|mut entries| entries.next()?.ok());
+        match pulled {
+            Some(archive) if output.status.success() => Ok(archive.path()),
+            _ => Err(HelmError::Pull { said: output.stderr }),
+        }
+    }
+
+    /// Fetches what a chart's folder depends on into its `charts/`.
+    ///
+    /// # Errors
+    ///
+    /// When Helm cannot be run or cannot fetch it.
+    pub fn build_dependencies(&self, chart: &Path) -> Result<(), HelmError> {
+        let mut helm = Command::new(&self.0);
+        let output = helm.args(["dependency", "build"]).arg(chart).stdin(Stdio::null()).output();
+        let output = output.map_err(HelmError::of_run)?;
+        if output.status.success() { Ok(()) } else { Err(HelmError::Dependencies { said: output.stderr }) }
     }
 
     /// The method by which it applies a new release.
@@ -117,6 +157,13 @@ impl Helm {
         let version = version.map_err(HelmError::of_run)?;
         Ok(String::from_utf8_lossy(&version.stdout).contains("v2."))
     }
+}
+
+/// Helm's reason stands last; what stands before it are warnings.
+fn last_line(said: &[u8]) -> String {
+    let said = String::from_utf8_lossy(said);
+    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("without a word");
+    last.trim_start_matches("Error: ").to_owned()
 }
 
 impl HelmError {

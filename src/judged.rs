@@ -22,6 +22,8 @@ pub(crate) struct Summary {
     pub(crate) denied: usize,
     pub(crate) normalized: usize,
     pub(crate) warned: usize,
+    /// Findings that are not among the results, because somebody said so.
+    pub(crate) ignored: usize,
 }
 
 /// What a run judges, as people are told.
@@ -148,6 +150,15 @@ impl Judged {
         let mut known = BTreeSet::new();
         other.findings = findings.into_iter().filter(|finding| known.insert(finding.clone())).collect();
         other
+    }
+
+    /// The verdict and the findings are those of another result.
+    pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
+        (self.verdict, &self.findings) == (other.verdict, &other.findings)
+    }
+
+    pub(crate) fn of_source(self, source: String) -> Self {
+        Self { source, ..self }
     }
 
     pub(crate) fn called(self, title: String) -> Self {

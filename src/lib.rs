@@ -16,7 +16,11 @@ pub mod engine;
 pub mod fix;
 mod forecast;
 #[cfg(feature = "cli")]
+mod git;
+#[cfg(feature = "cli")]
 pub mod helm;
+#[cfg(feature = "cli")]
+mod house;
 pub mod input;
 mod judged;
 #[cfg(feature = "cli")]

@@ -39,7 +39,7 @@ pub(crate) enum Format {
 impl Format {
     pub(crate) fn writer(self, judging: Judging) -> Box<dyn Writer> {
         match self {
-            Self::Human => Box::new(human::Human(judging)),
+            Self::Human => Box::new(human::Human::new(judging)),
             Self::Json => Box::new(json::Json::default()),
             Self::Sarif => Box::new(sarif::Sarif::default()),
             Self::Github => Box::new(github::Github),

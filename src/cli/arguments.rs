@@ -14,7 +14,7 @@ use stable_hooks_host::runtime::{DEFAULT_TIMEOUT, Policy};
 
 use super::outcome::{Failure, read};
 use crate::cluster;
-use crate::engine::{Engine, Native, check_settings};
+use crate::engine::{Engine, EngineError, Native, check_settings};
 use crate::input;
 use crate::output::Format;
 use crate::settings::RunSettings;
@@ -71,8 +71,9 @@ pub(super) enum FailOn {
 }
 
 /// Who judges, everything checked.
+#[derive(Clone)]
 pub(super) struct Judge {
-    pub(in crate::cli) engine: Box<dyn Engine>,
+    pub(in crate::cli) engine: Arc<dyn Engine>,
     pub(in crate::cli) settings: RunSettings,
     pub(in crate::cli) cluster: Arc<ClusterView>,
     /// There is a view of the cluster; without one it is not known to be empty.
@@ -114,30 +115,43 @@ impl<F: OutputFormat> JudgeArguments<F> {
             }
             None => ClusterView::default(),
         });
-        let (engine, metadata): (Box<dyn Engine>, _) = match &self.policy {
+        let (engine, metadata): (Arc<dyn Engine>, _) = match &self.policy {
             Some(path) => load(path, &cluster)?,
-            None => (Box::new(Native::new(Arc::clone(&cluster))), None),
+            None => (Arc::new(Native::new(Arc::clone(&cluster))), None),
         };
-        check_settings(engine.as_ref(), &settings).map_err(|error| match &self.settings {
+        let judge = Judge {
+            engine,
+            settings: RunSettings::new(json!({})),
+            cluster,
+            sees_cluster: self.cluster.is_some(),
+            metadata,
+        };
+        judge.with_settings(settings).map_err(|error| match &self.settings {
             Some(path) => Failure(format!("{}: {error}", path.display())),
             None => Failure(error.to_string()),
-        })?;
-        let settings = RunSettings::new(settings);
-        Ok(Judge { engine, settings, cluster, sees_cluster: self.cluster.is_some(), metadata })
+        })
+    }
+}
+
+impl Judge {
+    /// The same judge with these settings.
+    pub(in crate::cli) fn with_settings(self, settings: Value) -> Result<Self, EngineError> {
+        check_settings(self.engine.as_ref(), &settings)?;
+        Ok(Self { settings: RunSettings::new(settings), ..self })
     }
 }
 
 /// A policy file, compiled, and what it says about itself.
 #[cfg(feature = "runtime")]
-pub(super) fn load(path: &Path, cluster: &Arc<ClusterView>) -> Result<(Box<dyn Engine>, Option<Metadata>), Failure> {
+pub(super) fn load(path: &Path, cluster: &Arc<ClusterView>) -> Result<(Arc<dyn Engine>, Option<Metadata>), Failure> {
     let policy = Policy::load(path, Arc::clone(cluster), DEFAULT_TIMEOUT);
     let policy = policy.map_err(|error| Failure(error.to_string()))?;
     let metadata = policy.metadata().cloned();
-    Ok((Box::new(policy), metadata))
+    Ok((Arc::new(policy), metadata))
 }
 
 #[cfg(not(feature = "runtime"))]
-pub(super) fn load(path: &Path, _: &Arc<ClusterView>) -> Result<(Box<dyn Engine>, Option<Metadata>), Failure> {
+pub(super) fn load(path: &Path, _: &Arc<ClusterView>) -> Result<(Arc<dyn Engine>, Option<Metadata>), Failure> {
     Err(Failure(format!(
         "{}: this program was built without the runtime that policy files run in. Without --policy it gives the same verdicts by \
          itself; docs/install.md says how to get the whole program",

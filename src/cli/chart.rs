@@ -1,10 +1,13 @@
 //! `chart`: what the release rules say to a chart, rendered as an install and as the upgrade over it.
 
 mod arguments;
+mod many;
 pub(super) mod renders;
+mod task;
 mod upgraded;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -17,35 +20,54 @@ use stable_hooks_policy::RuleId;
 use stable_hooks_policy::shown::Shown;
 
 use super::arguments::{Judge, JudgeArguments, OutputFormat};
-use super::outcome::{Failure, Outcome, remark};
+use super::outcome::{Failure, Outcome, Told};
 use super::release::Reading;
 use super::run::Run;
 use crate::cluster;
+use crate::helm::Repository;
 use crate::helm::chart::Templates;
+use crate::helm::folder::Folder;
 use crate::judged::{Judged, Judging, Level, Place};
 use crate::kubectl;
 use crate::records::StoredRecord;
 use crate::render::Render;
 pub(super) use arguments::RenderArguments;
 use renders::Renders;
+use task::{Chart, GivenValues, Task};
 use upgraded::Upgraded;
 
-/// Judges a chart before it is installed: what would flip between an install and the upgrade over it
+/// Judges charts before they are installed: what would flip between an install and the upgrade over it
 ///
-/// The chart is rendered twice with the `helm` on the PATH, as an install and as an upgrade; every rule for releases
-/// judges the install, and then the upgrade over it. The upgrade is rendered as revision 2, a year later.
+/// A chart is rendered twice with the `helm` on the PATH, as an install and as an upgrade; every rule for releases judges
+/// the install, and then the upgrade over it. The upgrade is rendered as revision 2, a year later. Where no values are
+/// given, a chart's `ci/*-values.yaml` are judged beside its own values.
+///
+/// A `.stable-hooks.yaml`, found from the chart upwards, says what a repository wants said once: docs/ci.md.
 ///
 /// Exit codes: 0 nothing denied, 1 something denied, 2 could not judge.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   stable-hooks chart ./orders -f production.yaml -n shop
-  stable-hooks chart ./orders --against orders-1.4.0.tgz")]
+  stable-hooks chart charts/ --against-ref origin/main")]
 pub(super) struct Arguments {
-    /// The chart: a folder or an archive, with its dependencies in it
-    #[arg(value_name = "CHART", required_unless_present = "install")]
-    chart: Option<PathBuf>,
+    /// Charts: folders, archives, folders of charts, or what Helm fetches (`repo/name`, `oci://…`); by default those that
+    /// a `.stable-hooks.yaml` names
+    #[arg(value_name = "CHART")]
+    chart: Vec<PathBuf>,
     #[command(flatten)]
     renders: RenderArguments,
+    /// Judge the upgrade from the chart as it was at this git revision
+    #[arg(long, value_name = "REVISION", conflicts_with_all = ["against", "release", "install"])]
+    against_ref: Option<String>,
+    /// The repository of the chart, as `helm template` takes it
+    #[arg(long, value_name = "URL", requires = "chart")]
+    repo: Option<String>,
+    /// The version of a chart from a repository; by default the newest
+    #[arg(long, value_name = "VERSION", requires = "chart")]
+    version: Option<String>,
+    /// Read no `.stable-hooks.yaml`
+    #[arg(long)]
+    no_config: bool,
     #[command(flatten)]
     judge: JudgeArguments,
 }
@@ -60,62 +82,92 @@ type Upgrades<'a> = (&'a StoredRecord, Option<&'a StoredRecord>);
 pub(super) struct Compared {
     pub(super) before: Option<Before>,
     pub(super) after: (StoredRecord, Judged),
+    /// What is compared, and whether it agrees.
+    says: String,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut run = Run::new(&arguments.judge.output, Judging::Charts);
-    let judged = judged(arguments, &mut run);
+    let judged = many::judge(arguments, &mut run);
     run.told(judged);
     run.finish(arguments.judge.fail_on)
 }
 
-fn judged(arguments: &Arguments, run: &mut Run) -> Result<(), Failure> {
-    let judge = judge(&arguments.judge)?;
-    let mut reading = Reading { judge: &judge, run };
-    if let Some(compared) = compare(arguments.chart.as_deref(), &arguments.renders, &mut reading)? {
-        reading.run.push(&compared.judged());
-    }
-    Ok(())
-}
-
 /// A chart is judged whole, since no API server waits for the answer.
 pub(super) fn judge<F: OutputFormat>(arguments: &JudgeArguments<F>) -> Result<Judge, Failure> {
-    let mut judge = arguments.resolve()?;
-    judge.settings = judge.settings.for_charts();
-    Ok(judge)
+    let judge = arguments.resolve()?;
+    Ok(Judge { settings: judge.settings.for_charts(), ..judge })
 }
 
-/// Renders a chart and judges it; `None` where that failed, and the run has told why.
-pub(super) fn compare(
+/// Judges one chart, or two renders where none is given; `None` where that failed, and it has been told why.
+pub(super) fn compare_one(
     chart: Option<&Path>,
     arguments: &RenderArguments,
     reading: &mut Reading<'_>,
 ) -> Result<Option<Compared>, Failure> {
+    let Some(installed) = installed(arguments, reading) else { return Ok(None) };
+    let folder = Folder::new().map_err(no_folder)?;
+    let task = chart.map(|chart| task(chart, arguments, &folder)).transpose()?;
+    let mut told = Told::default();
+    let compared = compare(task.as_ref(), arguments, &installed, reading.judge, &mut told);
+    reading.run.tell(told);
+    compared
+}
+
+fn task<'f>(chart: &Path, arguments: &RenderArguments, folder: &'f Folder) -> Result<Task<'f>, Failure> {
+    let part = |name| folder.part(name).map_err(no_folder);
+    let old = match &arguments.against {
+        Some(old) => Some(Chart::of(old, Repository::default(), &part("old")?)?),
+        None => None,
+    };
+    let values = GivenValues::read(arguments, folder)?;
+    let source = chart.display().to_string();
+    Ok(Task { chart: chart.to_owned(), source, old, values, folder: part("chart")? })
+}
+
+/// The records of the release whose upgrade is judged; `None` where they could not be read, which has been told.
+fn installed(arguments: &RenderArguments, reading: &mut Reading<'_>) -> Option<Vec<StoredRecord>> {
     let namespace = arguments.release_namespace();
     let installed = arguments.release.iter().flat_map(|name| reading.release(name, &namespace));
     let installed: Vec<_> = installed.map(|given| given.record).collect();
-    if arguments.release.is_some() && installed.is_empty() {
-        return Ok(None);
-    }
-    let (judge, run) = (reading.judge, &mut reading.run);
-    let release = Upgraded::of(&installed, &namespace, judge)?;
-    let renders = Renders::read(chart, arguments, release.as_ref(), run)?;
+    (arguments.release.is_none() || !installed.is_empty()).then_some(installed)
+}
+
+fn no_folder(error: io::Error) -> Failure {
+    Failure(format!("there can be no private folder for the chart: {error}; TMPDIR can name another place"))
+}
+
+/// Renders and judges; `None` where that failed, and it has been told why.
+fn compare(
+    task: Option<&Task<'_>>,
+    arguments: &RenderArguments,
+    installed: &[StoredRecord],
+    judge: &Judge,
+    told: &mut Told,
+) -> Result<Option<Compared>, Failure> {
+    let release = Upgraded::of(installed, &arguments.release_namespace(), judge)?;
+    let renders = match (task, &arguments.install, &arguments.upgrade) {
+        (Some(task), _, _) => Renders::rendered(arguments, task, release.as_ref(), told),
+        (None, Some(install), Some(upgrade)) => Renders::given(arguments, [install, upgrade], told),
+        (None, _, _) => Err(Failure("there is no chart to judge".to_owned())),
+    }?;
     let cluster = match &release {
-        Some(release) if !judge.sees_cluster => live(release.objects_namespace()),
+        Some(release) if !judge.sees_cluster => live(release.objects_namespace(), told),
         Some(_) | None => judge.cluster.as_ref().clone(),
     };
-    let compared = Chart { arguments, judge, cluster, renders: &renders }.judge(release.as_ref());
-    Ok(compared.map_err(|reason| run.cannot_judge(&reason)).ok())
+    let old = task.and_then(|task| task.old.as_ref());
+    let compared = Compare { arguments, old, judge, cluster, renders: &renders }.judge(release.as_ref());
+    Ok(compared.map_err(|reason| told.cannot_judge(&reason)).ok())
 }
 
 /// The Jobs and ServiceAccounts that live where a release has its objects.
-fn live(namespace: &str) -> ClusterView {
+fn live(namespace: &str, told: &mut Told) -> ClusterView {
     let read = kubectl::live(namespace);
     let read = read.and_then(|printed| cluster::read(&printed).map_err(|error| error.to_string()));
     match read {
         Ok(view) => view.within(namespace),
         Err(reason) => {
-            remark(&format!(
+            told.remark(&format!(
                 "the Jobs and ServiceAccounts of namespace {} could not be read, only the records are compared: {}",
                 Shown(namespace),
                 Shown(&reason)
@@ -128,11 +180,19 @@ fn live(namespace: &str) -> ClusterView {
 impl Compared {
     /// One result for both sides.
     pub(super) fn judged(self) -> Judged {
+        let (says, judged) = self.parts();
+        let title = format!("{}: {says}", judged.source);
+        judged.called(title)
+    }
+
+    /// What is compared, and one result for both sides.
+    fn parts(self) -> (String, Judged) {
         let (_, after) = self.after;
-        match self.before {
+        let judged = match self.before {
             Some((_, Some(before))) => before.followed_by(after),
             Some((_, None)) | None => after,
-        }
+        };
+        (self.says, judged)
     }
 }
 
@@ -157,14 +217,16 @@ fn contents(render: &Render) -> String {
 }
 
 /// The chart that is judged, its judge, and the cluster that it meets.
-struct Chart<'a> {
+struct Compare<'a> {
     arguments: &'a RenderArguments,
+    /// What the upgrade starts from, where it is another chart.
+    old: Option<&'a Chart>,
     judge: &'a Judge,
     cluster: ClusterView,
     renders: &'a Renders,
 }
 
-impl Chart<'_> {
+impl Compare<'_> {
     fn judge(&self, release: Option<&Upgraded<'_>>) -> Result<Compared, String> {
         let dropped = self.renders.dropped_hooks(release);
         let upgrade = self.upgrade(&self.renders.upgrade, release, &dropped);
@@ -178,27 +240,27 @@ impl Chart<'_> {
             Some(install) => self.judge_both(install, (&upgrade, soon.as_ref()))?,
         };
         let judged = if judged.has_found(RuleId::DroppedHook) { judged } else { judged.with_warnings(&self.dropped()) };
-        let title = self.title(release, judged.says_something() || says_something(before.as_ref()));
-        Ok(Compared { before, after: (upgrade, judged.called(title)) })
+        let says = self.says(release, judged.says_something() || says_something(before.as_ref()));
+        Ok(Compared { before, after: (upgrade, judged), says })
     }
 
     /// What is compared, and whether it agrees.
-    fn title(&self, release: Option<&Upgraded<'_>>, says_something: bool) -> String {
-        let Renders { source, install, upgrade, .. } = self.renders;
-        let before = match (release, &self.arguments.against) {
+    fn says(&self, release: Option<&Upgraded<'_>>, says_something: bool) -> String {
+        let Renders { install, upgrade, .. } = self.renders;
+        let before = match (release, self.old) {
             (Some(release), _) => format!("revision {} of {}", release.current.version(), release.current.release()),
-            (None, Some(old)) => format!("the install of {}", old.display()),
+            (None, Some(old)) => format!("the install of {}", old.source),
             (None, None) => "the install".to_owned(),
         };
         if says_something {
-            return format!("{source}: {before} and the upgrade over it");
+            return format!("{before} and the upgrade over it");
         }
         let compared = install.iter().chain([upgrade]).map(contents).collect::<Vec<_>>().join(" against ");
         let agree = match install {
             Some(install) if sides(install) == sides(upgrade) => "agree",
             Some(_) | None => "differ in nothing that a rule is about",
         };
-        format!("{source}: {before} and the upgrade over it {agree} ({compared})")
+        format!("{before} and the upgrade over it {agree} ({compared})")
     }
 
     /// The upgrade over a render of the install, which is judged as well unless it is installed already.
@@ -208,7 +270,7 @@ impl Chart<'_> {
         let left = install.left_by_install(self.arguments.release_name(), &self.renders.namespace);
         let installed = cluster.with_objects(left);
         let install = self.install(install);
-        if self.arguments.against.is_some() {
+        if self.old.is_some() {
             let judged = self.over(&install, upgrades, &installed)?;
             return Ok((Some((install, None)), judged));
         }

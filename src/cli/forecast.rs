@@ -3,10 +3,7 @@
 mod next;
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::num::NonZero;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError, mpsc};
-use std::thread;
 
 use clap::Args;
 use helm::storage::Storage;
@@ -14,6 +11,7 @@ use helm::storage::Storage;
 use super::arguments::{FailOn, Judge, JudgeArguments};
 use super::outcome::{Failure, Outcome, complain, namespace_in_use, remark, written};
 use super::progress::Progress;
+use super::side_by_side::side_by_side;
 use crate::forecast::{Forecast, Summary, Trouble};
 use crate::helm::folder::Folder;
 use crate::helm::{Helm, HelmError};
@@ -198,25 +196,14 @@ fn no_release(name: Option<&str>, scope: Scope<'_>) -> String {
 
 /// The upgrades are judged side by side: `helm` and `kubectl` take most of the time.
 fn forecasts(releases: &[Installed], next: &Next, judge: &Judge) -> Vec<Forecast> {
-    let waiting = Mutex::new(releases.iter());
-    let (sender, receiver) = mpsc::channel();
     // The results come at the end, so that the bar disturbs none.
     let mut progress = Progress::new(false);
-    progress.releases(u64::try_from(releases.len()).unwrap_or(u64::MAX));
-    let found = thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get).min(releases.len()) {
-            let (sender, waiting) = (sender.clone(), &waiting);
-            scope.spawn(move || {
-                let take = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
-                while let Some(release) = take() {
-                    // The receiver outlives this thread.
-                    let _ = sender.send(forecast(judge, release, next.of(release)));
-                }
-            });
-        }
-        drop(sender);
-        let found = receiver.into_iter().zip(1..).inspect(|(_, count)| progress.advance_to(*count));
-        found.map(|(forecast, _)| forecast).collect()
+    progress.releases(releases.len());
+    let mut found = Vec::new();
+    let foretell = |release| forecast(judge, release, next.of(release));
+    side_by_side(releases.iter().collect(), foretell, |_, forecast| {
+        found.push(forecast);
+        progress.advance_to(found.len() as u64);
     });
     progress.finish();
     found

@@ -1,5 +1,6 @@
 //! How a run ended, and what it tells beside its result.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -74,13 +75,60 @@ pub(super) fn namespace_in_use(given: Option<&str>) -> String {
 
 /// Tells on standard error what could not be done; a failure of that itself stays untold.
 pub(super) fn complain(reason: &str) {
-    let lines: Vec<_> = reason.lines().map(|line| Visible(line).to_string()).collect();
-    let _ = writeln!(anstream::stderr().lock(), "error: {}", lines.join("\n"));
+    tell(&error(reason));
 }
 
 /// Tells what is worth knowing and no failure.
 pub(super) fn remark(text: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "note: {text}");
+    tell(&note(text));
+}
+
+fn error(reason: &str) -> String {
+    let lines: Vec<_> = reason.lines().map(|line| Visible(line).to_string()).collect();
+    format!("error: {}\n", lines.join("\n"))
+}
+
+fn note(text: &str) -> String {
+    format!("note: {text}\n")
+}
+
+fn tell(text: &str) {
+    let _ = anstream::stderr().lock().write_all(text.as_bytes());
+}
+
+/// What is to be told on standard error of one of several things that are judged side by side.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    text: String,
+    could_not_judge: bool,
+}
+
+impl Told {
+    pub(in crate::cli) fn cannot_judge(&mut self, reason: &str) {
+        self.could_not_judge = true;
+        self.text.push_str(&error(reason));
+    }
+
+    pub(in crate::cli) fn remark(&mut self, text: &str) {
+        self.text.push_str(&note(text));
+    }
+
+    /// The words of another program, as they are.
+    pub(in crate::cli) fn say(&mut self, words: &str) {
+        self.text.push_str(words);
+    }
+
+    /// It says that something could not be judged in words that are known, or they are from now on.
+    pub(in crate::cli) fn cannot_judge_as(&self, known: &mut BTreeSet<String>) -> bool {
+        self.could_not_judge && !known.insert(self.text.clone())
+    }
+
+    /// Tells it all; false where something could not be judged.
+    pub(in crate::cli) fn tell(self) -> bool {
+        // Helm's words may be no words at all: no colours are taken out of them.
+        let _ = io::stderr().lock().write_all(self.text.as_bytes());
+        !self.could_not_judge
+    }
 }
 
 /// A reader that closed the pipe has seen enough; everything else is worth telling.

@@ -30,8 +30,13 @@ impl Progress {
     }
 
     /// Begins with that many releases.
-    pub(super) fn releases(&mut self, count: u64) {
-        self.begin(Some(count), "{bar:40} {pos}/{len} releases {eta}");
+    pub(super) fn releases(&mut self, count: usize) {
+        self.begin(Some(count as u64), "{bar:40} {pos}/{len} releases {eta}");
+    }
+
+    /// Begins with that many charts.
+    pub(super) fn charts(&mut self, count: usize) {
+        self.begin(Some(count as u64), "{bar:40} {pos}/{len} charts {eta}");
     }
 
     fn begin(&mut self, total: Option<u64>, template: &'static str) {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use stable_hooks_host::cluster::ClusterView;
 
 use super::arguments::{FailOn, Judge, OutputArguments, OutputFormat};
-use super::outcome::{Failure, Outcome, complain, written};
+use super::outcome::{Failure, Outcome, Told, complain, written};
 use super::progress::Progress;
 use crate::engine::{Engine, judge};
 use crate::input::{Content, Document, read_documents};
@@ -72,6 +72,29 @@ impl Run {
     pub(super) fn cannot_judge(&mut self, reason: &str) {
         self.is_complete = false;
         self.progress.suspend(|| complain(reason));
+    }
+
+    /// Tells what was collected beside a result.
+    pub(super) fn tell(&mut self, told: Told) {
+        let is_complete = &mut self.is_complete;
+        self.progress.suspend(|| *is_complete &= told.tell());
+    }
+
+    pub(super) fn count_ignored(&mut self, findings: usize) {
+        self.summary.ignored += findings;
+    }
+
+    /// The bar of a run over that many charts.
+    pub(super) fn begin_charts(&mut self, count: usize) {
+        self.progress.charts(count);
+    }
+
+    pub(super) fn advance_to(&mut self, count: usize) {
+        self.progress.advance_to(count as u64);
+    }
+
+    pub(super) fn end_progress(&mut self) {
+        self.progress.finish();
     }
 
     /// Hands back what was done, or tells why it failed. The report goes on to its end either way.

@@ -96,9 +96,9 @@ fn of_chart(chart: Option<&Path>, arguments: &Arguments, run: &mut Run) -> Resul
     }
     let judge = chart::judge(&arguments.judge)?;
     let mut reading = Reading { judge: &judge, run };
-    let compared = chart::compare(chart, &arguments.renders, &mut reading)?;
+    let compared = chart::compare_one(chart, &arguments.renders, &mut reading)?;
     let Some(compared) = compared else { return Ok(Vec::new()) };
-    let Compared { before, after: (record, judged) } = &compared;
+    let Compared { before, after: (record, judged), .. } = &compared;
     let before = before.as_ref().map(|(record, judged)| (record, judged.as_ref()));
     let timeline = timeline(before, (record, judged), |_| None, judge.settings.record_limits());
     reading.run.push(&compared.judged());

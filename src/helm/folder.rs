@@ -1,5 +1,6 @@
 //! A temporary folder that is gone however the program ends, also on Ctrl-C.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -15,6 +16,13 @@ static CHANGES: RwLock<()> = RwLock::new(());
 /// The folder, as long as this lives.
 #[derive(Debug)]
 pub struct Folder(PathBuf);
+
+/// A folder in it, for one of several charts.
+#[derive(Debug)]
+pub struct Part<'a> {
+    folder: &'a Folder,
+    path: PathBuf,
+}
 
 impl Folder {
     /// Makes the folder.
@@ -44,6 +52,29 @@ impl Folder {
     pub fn change<T>(&self, change: impl FnOnce(&Path) -> T) -> T {
         let _changing = CHANGES.read().unwrap_or_else(PoisonError::into_inner);
         change(&self.0)
+    }
+
+    /// Makes a folder in it.
+    ///
+    /// # Errors
+    ///
+    /// When there is one of that name, or the disk is full.
+    pub fn part(&self, name: &str) -> io::Result<Part<'_>> {
+        let path = self.0.join(name);
+        self.change(|_| fs::create_dir(&path))?;
+        Ok(Part { folder: self, path })
+    }
+}
+
+impl Part<'_> {
+    /// Changes what is in it; several threads may do so at once.
+    pub fn change<T>(&self, change: impl FnOnce(&Path) -> T) -> T {
+        self.folder.change(|_| change(&self.path))
+    }
+
+    /// Where another program writes into it.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 }
 

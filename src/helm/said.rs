@@ -76,6 +76,13 @@ pub fn lines_besides(said: &str, before: &str) -> String {
     said.split_inclusive('\n').filter(|line| !known.contains(line.trim_end_matches(['\r', '\n']))).collect()
 }
 
+/// The dependencies that Helm misses in a chart's `charts/` folder, as it lists them.
+#[must_use]
+pub fn missing_dependencies(said: &str) -> Option<&str> {
+    let (_, names) = said.rsplit_once("missing in charts/ directory: ")?;
+    names.lines().next().map(str::trim)
+}
+
 /// The `helm.sh/hook` of each document that Helm says it has left out, because it knows no such event.
 #[must_use]
 pub fn dropped_hooks(said: &str) -> Vec<String> {

@@ -17,7 +17,7 @@ pub(in crate::cli) struct RenderArguments {
     /// A render of the upgrade (`helm template --is-upgrade`) that was made elsewhere
     #[arg(long, value_name = "FILE", requires = "install")]
     pub(super) upgrade: Option<PathBuf>,
-    /// Judge the upgrade from this chart, an older version for example
+    /// Judge the upgrade from this chart, an older version for example: a folder, an archive, or what Helm fetches
     #[arg(long, value_name = "CHART", conflicts_with = "release")]
     pub(super) against: Option<PathBuf>,
     /// The values of the other chart, where they are not the same; instead of -f and --set
@@ -103,6 +103,12 @@ impl RenderArguments {
         let has_values = self.given() != (Given::default(), Vec::new());
         let has_versions = self.kube_version.is_some() || !self.api_versions.is_empty();
         has_values || has_versions || self.against.is_some() || self.release.is_some()
+    }
+
+    /// Values are given for all charts.
+    pub(super) fn gives_values(&self) -> bool {
+        let (given, _) = self.given();
+        given != Given::default()
     }
 
     pub(super) fn release_namespace(&self) -> String {

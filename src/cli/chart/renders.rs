@@ -2,8 +2,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::thread;
 
@@ -12,14 +11,13 @@ use helm::write::Document;
 use stable_hooks_policy::name::Name;
 
 use super::arguments::RenderArguments;
+use super::task::{GivenValues, Task};
 use super::upgraded::Upgraded;
-use crate::cli::outcome::{Failure, read, remark};
-use crate::cli::run::Run;
+use crate::cli::outcome::{Failure, Told, read};
 use crate::helm::chart::{Changes, Clock, Templates, ask_for_the_time, copy, of_hooks, that_look_up};
-use crate::helm::folder::Folder;
 use crate::helm::line::line_of;
-use crate::helm::said::{dropped_hooks, lines_besides};
-use crate::helm::values::{Given, Values};
+use crate::helm::said::{dropped_hooks, lines_besides, missing_dependencies};
+use crate::helm::values::Values;
 use crate::helm::{Helm, HelmError, Options};
 use crate::judged::Place;
 use crate::kubectl::{self, Capabilities};
@@ -27,6 +25,8 @@ use crate::render::Render;
 
 /// The renders to compare.
 pub(super) struct Renders {
+    /// Where the chart is.
+    chart: PathBuf,
     /// As the report names it.
     pub(super) source: String,
     pub(super) namespace: String,
@@ -45,26 +45,18 @@ pub(super) struct Renders {
 }
 
 impl Renders {
-    pub(super) fn read(
-        chart: Option<&Path>,
+    /// Reads two renders that were made elsewhere.
+    pub(super) fn given(
         arguments: &RenderArguments,
-        release: Option<&Upgraded<'_>>,
-        run: &mut Run,
+        [install, upgrade]: [&Path; 2],
+        told: &mut Told,
     ) -> Result<Self, Failure> {
-        match (chart, &arguments.install, &arguments.upgrade) {
-            (Some(chart), _, _) => Self::rendered(arguments, chart, release, run),
-            (None, Some(install), Some(upgrade)) => Self::given(arguments, install, upgrade, run),
-            (None, _, _) => Err(Failure("there is no chart to judge".to_owned())),
-        }
-    }
-
-    fn given(arguments: &RenderArguments, install: &Path, upgrade: &Path, run: &mut Run) -> Result<Self, Failure> {
         let source = upgrade.display().to_string();
         let [install, upgrade] = [install, upgrade].map(|file| {
             let bytes = read(file)?;
-            let render = checked(&file.display().to_string(), Render::read(&bytes), run);
+            let render = checked(&file.display().to_string(), Render::read(&bytes), told);
             if render.documents.is_empty() && render.broken.is_empty() {
-                run.cannot_judge(&format!("{}: there is no object in it", file.display()));
+                told.cannot_judge(&format!("{}: there is no object in it", file.display()));
             }
             Ok(render)
         });
@@ -74,6 +66,7 @@ impl Renders {
         let (hook_templates, templates) = (Templates::new(), Templates::new());
         let dropped = Vec::new();
         Ok(Self {
+            chart: PathBuf::from(&source),
             source,
             namespace,
             install: Some(install),
@@ -86,12 +79,14 @@ impl Renders {
         })
     }
 
-    fn rendered(
+    /// Lets `helm` render a chart.
+    pub(super) fn rendered(
         arguments: &RenderArguments,
-        chart: &Path,
+        task: &Task<'_>,
         release: Option<&Upgraded<'_>>,
-        run: &mut Run,
+        told: &mut Told,
     ) -> Result<Self, Failure> {
+        let Task { chart, source, old, values, folder } = task;
         if let Some(argument) = arguments.more.iter().find(|argument| changes_the_render(argument)) {
             return Err(Failure(format!(
                 "`{}` behind `--` would render something else than what is judged, the install and the upgrade with their \
@@ -99,11 +94,13 @@ impl Renders {
                 argument.display()
             )));
         }
-        let folder = Folder::new().map_err(no_folder)?;
         let helm = Helm::of_the_user();
-        let sides = folder.change(|folder| Sides::of(arguments, release, folder)).map_err(Failure)?;
+        let sides = folder.change(|folder| Sides::of(arguments, values, release, folder, told)).map_err(Failure)?;
         let next = release.map_or(2, |release| release.next);
-        let old = arguments.against.as_deref().unwrap_or(chart);
+        let (old, called_old) = match old {
+            Some(old) => (old.chart.as_path(), &old.source),
+            None => (chart.as_path(), source),
+        };
         let (install, upgrade, apply_method) = thread::scope(|scope| {
             // Both at once; most of the time is Helm's.
             let upgrade = scope.spawn(|| {
@@ -132,21 +129,21 @@ impl Renders {
             (install.transpose(), upgrade.join(), apply_method)
         });
         let install_values = sides.install.as_ref().unwrap_or(&sides.upgrade);
-        let install = install.map_err(|error| failure(old, &install_values.values, error))?;
+        let install = install.map_err(|error| failure(called_old, old, &install_values.values, error, told))?;
         let upgrade = upgrade.map_err(|_| Failure("cannot render the upgrade".to_owned()))?;
-        let (upgrade, soon, templates) = upgrade.map_err(|error| failure(chart, &sides.upgrade.values, error))?;
+        let (upgrade, soon, templates) =
+            upgrade.map_err(|error| failure(source, chart, &sides.upgrade.values, error, told))?;
         let said = install.as_ref().map(|install| install_values.values.in_the_users_words(&install.said));
         let said = said.unwrap_or_default();
-        show(&said);
+        told.say(&said);
         let said_of_upgrade = sides.upgrade.values.in_the_users_words(&upgrade.said);
-        show(&lines_besides(&said_of_upgrade, &said));
-        let source = chart.display().to_string();
-        let install = install.map(|install| checked(&format!("the install of {}", old.display()), install.render, run));
-        let upgrade = checked(&format!("the upgrade of {source}"), upgrade.render, run);
+        told.say(&lines_besides(&said_of_upgrade, &said));
+        let install = install.map(|install| checked(&format!("the install of {called_old}"), install.render, told));
+        let upgrade = checked(&format!("the upgrade of {source}"), upgrade.render, told);
         let hook_templates = of_hooks(&templates);
         if !asks_the_cluster(&install_values.more) {
             for path in that_look_up(&hook_templates) {
-                remark(&format!(
+                told.remark(&format!(
                     "{source}, {path} makes hooks and calls `lookup`, which finds nothing without a cluster: what it \
                      renders on one is not judged. `-- --dry-run=server` gives it the cluster that kubectl reaches"
                 ));
@@ -154,7 +151,8 @@ impl Renders {
         }
         let dropped = dropped_hooks(&said_of_upgrade);
         let namespace = sides.upgrade.namespace;
-        Ok(Self { source, namespace, install, upgrade, soon, apply_method, hook_templates, templates, dropped })
+        let (chart, source) = (chart.clone(), source.clone());
+        Ok(Self { chart, source, namespace, install, upgrade, soon, apply_method, hook_templates, templates, dropped })
     }
 
     /// The hooks that Helm has dropped from the upgrade, by the templates that can have made them.
@@ -177,7 +175,7 @@ impl Renders {
         let place = origin(renders.into_iter().flatten(), (object, path), &self.namespace, &self.templates)?;
         let (_, inside) = place.file.split_once('/')?;
         let on_disk = format!("{}/{inside}", self.source.trim_end_matches('/'));
-        Some(if Path::new(&on_disk).is_file() { Place { file: on_disk, ..place } } else { place })
+        Some(if self.chart.join(inside).is_file() { Place { file: on_disk, ..place } } else { place })
     }
 }
 
@@ -191,10 +189,15 @@ struct Sides {
 }
 
 impl Sides {
-    /// Copies all values into the folder, and adds those that Helm takes from the release.
-    fn of(arguments: &RenderArguments, release: Option<&Upgraded<'_>>, folder: &Path) -> Result<Self, String> {
-        let (given, more) = arguments.given();
-        let values = Values::read(&given, folder)?;
+    /// Adds the values that Helm takes from the release.
+    fn of(
+        arguments: &RenderArguments,
+        given: &GivenValues,
+        release: Option<&Upgraded<'_>>,
+        folder: &Path,
+        told: &mut Told,
+    ) -> Result<Self, String> {
+        let GivenValues { values, old, more } = given;
         let options = |values| Options {
             release: arguments.release_name().to_owned(),
             namespace: release.map_or_else(|| arguments.release_namespace(), |release| release.namespace.clone()),
@@ -204,27 +207,22 @@ impl Sides {
             more: more.clone(),
         };
         let Some(release) = release else {
-            let old = if arguments.against_values.is_empty() {
-                values.clone()
-            } else {
-                let files = arguments.against_values.clone();
-                Values::read(&Given { files, single: Vec::new() }, &folder.join("against"))?
-            };
-            return Ok(Self { install: Some(options(old)), upgrade: options(values), chart_values: None });
+            let old = old.as_ref().unwrap_or(values).clone();
+            return Ok(Self { install: Some(options(old)), upgrade: options(values.clone()), chart_values: None });
         };
-        let taken = release.stored.taken_by_upgrade(values, arguments.reuse.reuse(), folder)?;
-        let upgrade = with_capabilities(options(taken.values));
+        let taken = release.stored.taken_by_upgrade(values.clone(), arguments.reuse.reuse(), folder)?;
+        let upgrade = with_capabilities(options(taken.values), told);
         Ok(Self { install: None, upgrade, chart_values: taken.chart_values })
     }
 }
 
 /// The cluster's capabilities decide what a chart renders, and `helm upgrade` asks for them too.
-fn with_capabilities(options: Options) -> Options {
+fn with_capabilities(options: Options, told: &mut Told) -> Options {
     if options.kube_version.is_some() || !options.api_versions.is_empty() {
         return options;
     }
     let Some(Capabilities { kube_version, api_versions }) = kubectl::capabilities() else {
-        remark("the cluster does not say its version: the chart is rendered for the one that helm assumes");
+        told.remark("the cluster does not say its version: the chart is rendered for the one that helm assumes");
         return options;
     };
     Options { kube_version: Some(kube_version), api_versions, ..options }
@@ -256,25 +254,26 @@ impl From<Output> for Rendered {
 }
 
 /// Helm's own words first, as they are.
-fn failure(chart: &Path, values: &Values, error: HelmError) -> Failure {
-    if let HelmError::Failed { said, .. } = &error {
-        show(&values.in_the_users_words(said));
+fn failure(source: &str, chart: &Path, values: &Values, error: HelmError, told: &mut Told) -> Failure {
+    let HelmError::Failed { said, .. } = &error else { return Failure(format!("{source}: {error}")) };
+    let said = values.in_the_users_words(said);
+    let missing = missing_dependencies(&said);
+    told.say(&said);
+    match (missing, chart.is_dir()) {
+        (None, _) => Failure(format!("{source}: {error}")),
+        (Some(names), true) => Failure(format!(
+            "{source}: what it depends on is not in its charts/ folder: {names}. `helm dependency build {source}` gets it"
+        )),
+        (Some(names), false) => Failure(format!(
+            "{source}: what it depends on is not in the archive: {names}. Get it into the chart's folder with \
+             `helm dependency build`, and package that again"
+        )),
     }
-    Failure(format!("{}: {error}", chart.display()))
 }
 
-fn no_folder(error: io::Error) -> Failure {
-    Failure(format!("there can be no private folder for the chart: {error}; TMPDIR can name another place"))
-}
-
-fn show(said: &str) {
-    // There is no place left to report a failure of this.
-    let _ = io::stderr().lock().write_all(said.as_bytes());
-}
-
-fn checked(place: &str, render: Render, run: &mut Run) -> Render {
+fn checked(place: &str, render: Render, told: &mut Told) -> Render {
     for error in &render.broken {
-        run.cannot_judge(&format!("{place}:{}: {}", error.line, error.reason));
+        told.cannot_judge(&format!("{place}:{}: {}", error.line, error.reason));
     }
     render
 }
