@@ -6,6 +6,7 @@ mod completions;
 mod explain;
 mod fix;
 mod forecast;
+mod man;
 mod outcome;
 mod progress;
 mod release;
@@ -38,6 +39,8 @@ enum Verb {
     Fix(fix::Arguments),
     Explain(explain::Arguments),
     Completions(completions::Arguments),
+    #[command(hide = true)]
+    Man(man::Arguments),
 }
 
 /// Runs the program.
@@ -52,6 +55,7 @@ pub fn main() -> ExitCode {
         Verb::Fix(arguments) => fix::run(&arguments),
         Verb::Explain(arguments) => explain::run(&arguments),
         Verb::Completions(arguments) => completions::run(&arguments, &mut plain(Cli::command())),
+        Verb::Man(arguments) => man::run(&arguments, plain(Cli::command())),
     };
     match result {
         Ok(outcome) => outcome.into(),
