@@ -76,7 +76,7 @@ fi
 if command -v curl >/dev/null; then
     get() { curl --fail --silent --show-error --location --connect-timeout 30 --output "$1" "$2"; }
 elif command -v wget >/dev/null; then
-    get() { wget -T 30 -O "$1" "$2"; }
+    get() { wget -nv -t 3 -T 30 -O "$1" "$2"; }
 else
     fail "needs curl or wget, and there is neither"
 fi
