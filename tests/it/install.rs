@@ -241,10 +241,10 @@ fn install_manual_pages_are_one_for_each_verb_and_have_no_backticks() {
     assert!(stderr(&failed).starts_with(&format!("error: {}: ", file.display())), "{}", stderr(&failed));
 }
 
-/// The platforms of the release workflow, as its archives name them.
-fn platforms() -> Vec<String> {
+/// The platforms that a job of the release workflow has a runner for, as the archives name them.
+fn platforms(job: &str) -> Vec<String> {
     let workflow = yaml(".github/workflows/release.yml");
-    let runners = workflow["jobs"]["command-line"]["strategy"]["matrix"]["include"].as_array().unwrap().clone();
+    let runners = workflow["jobs"][job]["strategy"]["matrix"]["include"].as_array().unwrap().clone();
     runners.iter().map(|runner| runner["name"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -277,10 +277,18 @@ fn install_with_binstall_asks_for_archives_that_are_made() {
     }
     asked.sort_unstable();
     asked.dedup();
-    let mut made = platforms();
+    let mut made = platforms("command-line");
     made.sort_unstable();
     assert_eq!(asked, made);
     assert!(made.contains(&platform()), "{made:?}");
+}
+
+#[test]
+fn install_as_an_image_takes_an_archive_that_is_made() {
+    let recipe = fs::read_to_string(root().join("Containerfile")).unwrap();
+    assert!(recipe.contains("/dist/stable-hooks-linux-$(uname -m).tar.gz"), "{recipe}");
+    let linux = platforms("command-line").into_iter().filter(|platform| platform.starts_with("linux-"));
+    assert_eq!(platforms("image"), linux.collect::<Vec<_>>());
 }
 
 #[test]
