@@ -15,7 +15,7 @@ use crate::cli::{code, run, stderr, stdout};
 use crate::engines::root;
 use crate::helms::{command, folder, path_with_script};
 use crate::packages::yaml;
-use release::{Release, VERSION, is_here, platform, release};
+use release::{VERSION, is_here, platform, release};
 
 /// What install.sh calls, beside a program that downloads.
 const TOOLS: [&str; 16] = [

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use super::release::{Release, VERSION, pack, platform, release};
+use super::release::{VERSION, change, platform, release};
 use super::{TOOLS, assert_is_the_program, is_required, names, only};
 use crate::cli::{code, stderr, stdout};
 use crate::engines::root;
@@ -19,7 +19,8 @@ struct Scene {
 
 impl Scene {
     fn new(name: &str, helm: &Path) -> Self {
-        let path = vec![only(&format!("{name}-path"), &[&TOOLS[..], &["curl", "git", "env"]].concat())];
+        let of_git = ["git", "basename", "env", "grep", "sed"];
+        let path = vec![only(&format!("{name}-path"), &[&TOOLS[..], &["curl"], &of_git].concat())];
         Self { helm: helm.to_owned(), home: folder(name), path }
     }
 
@@ -27,7 +28,7 @@ impl Scene {
         let path: Vec<_> = self.path.iter().map(PathBuf::as_path).collect();
         let mut helm = command(&self.helm, &path);
         for folder in ["HELM_DATA_HOME", "HELM_CONFIG_HOME", "HELM_CACHE_HOME"] {
-            helm.env(folder, &self.home);
+            helm.env(folder, self.home.join(folder));
         }
         helm.env("STABLE_HOOKS_RELEASES", releases).env("GIT_CONFIG_GLOBAL", "/dev/null").args(arguments);
         helm.output().unwrap()
@@ -45,9 +46,14 @@ impl Scene {
         stdout(&output) + &stderr(&output)
     }
 
+    /// The folder with all plugins.
+    fn plugins(&self) -> PathBuf {
+        self.home.join("HELM_DATA_HOME/plugins")
+    }
+
     /// The folder with the program of the plugin that is installed under this name.
     fn programs(&self, plugin: &str) -> PathBuf {
-        self.home.join("plugins").join(plugin).join("bin")
+        self.plugins().join(plugin).join("bin")
     }
 }
 
@@ -133,8 +139,8 @@ fn install_as_a_plugin_takes_the_program_of_its_version_from_the_path_or_says_wh
     }
 }
 
-/// Both packages in a folder, signed with a key that is thrown away; the public half is beside them.
-fn signed(helm: &Path, packages: &Path) {
+/// Puts both packages into a folder, signed with a key that is thrown away; the public half is beside them.
+fn sign(helm: &Path, packages: &Path) {
     // The path of its agent's socket must be short.
     let home = tempfile::tempdir().unwrap();
     let gpg = |arguments: &[&str]| {
@@ -162,23 +168,14 @@ fn signed(helm: &Path, packages: &Path) {
     let _ = Command::new("gpgconf").env("GNUPGHOME", home.path()).args(["--kill", "all"]).output();
 }
 
-fn packed(release: &Release, helm: &Path) -> String {
-    let packages = release.served("signed").join(format!("v{VERSION}"));
-    fs::create_dir_all(packages.parent().unwrap()).unwrap();
-    fs::rename(pack("install-signed-packed"), &packages).unwrap();
-    signed(helm, &packages);
-    format!("{}/signed", release.address)
-}
-
 #[test]
 fn install_as_a_signed_plugin_of_helm_4() {
     let Some(helm) = helms().iter().find(|helm| is_helm_4(helm)) else { return };
     if !is_required("gpg") || !is_required("gpg-agent") {
         return;
     }
-    let release = release();
-    let releases = packed(release, helm);
-    let packages = release.served("signed").join(format!("v{VERSION}"));
+    let (releases, packages) = release().copy("signed");
+    sign(helm, &packages);
     let key = packages.join("stable-hooks-plugins.gpg");
     let scene = Scene::new("install-signed", helm);
     let package = |name: &str| format!("{releases}/v{VERSION}/{name}-{VERSION}.tgz");
@@ -188,7 +185,7 @@ fn install_as_a_signed_plugin_of_helm_4() {
 
     let unknown = scene.fails(&releases, &["plugin", "install", &package("stable-hooks")]);
     assert!(unknown.contains("plugin verification failed") || unknown.contains("keyring"), "{unknown}");
-    assert!(names(&scene.home.join("plugins")).is_empty());
+    assert!(names(&scene.plugins()).is_empty());
 
     assert!(install("stable-hooks").contains("Signed by: stable-hooks test"));
     assert_eq!(names(&scene.programs("stable-hooks")), ["stable-hooks"]);
@@ -203,13 +200,8 @@ fn install_as_a_signed_plugin_of_helm_4() {
 
     // Whoever changes both the archive and the list beside it is found out by the list in the package.
     scene.succeeds("", &["plugin", "uninstall", "stable-hooks"]);
-    let archive = packages.join(format!("stable-hooks-without-runtime-{}.tar.gz", platform()));
-    fs::copy(packages.join(format!("stable-hooks-{}.tar.gz", platform())), &archive).unwrap();
-    fs::OpenOptions::new()
-        .append(true)
-        .open(&archive)
-        .and_then(|mut file| std::io::Write::write_all(&mut file, b"\0"))
-        .unwrap();
+    let archive = format!("stable-hooks-without-runtime-{}.tar.gz", platform());
+    change(&packages.join(archive), |bytes| bytes.push(0));
     fs::remove_file(packages.join("SHA256SUMS")).unwrap();
     let said =
         scene.fails(&releases, &["plugin", "install", &package("stable-hooks"), "--keyring", key.to_str().unwrap()]);
@@ -217,11 +209,9 @@ fn install_as_a_signed_plugin_of_helm_4() {
     assert!(names(&scene.programs("stable-hooks")).is_empty());
     scene.succeeds("", &["plugin", "uninstall", "stable-hooks"]);
 
-    let mut bytes = fs::read(packages.join(format!("stable-hooks-{VERSION}.tgz"))).unwrap();
-    bytes.push(0);
-    fs::write(packages.join(format!("stable-hooks-{VERSION}.tgz")), bytes).unwrap();
+    change(&packages.join(format!("stable-hooks-{VERSION}.tgz")), |bytes| bytes.push(0));
     let changed =
         scene.fails(&releases, &["plugin", "install", &package("stable-hooks"), "--keyring", key.to_str().unwrap()]);
     assert!(changed.contains("plugin verification failed"), "{changed}");
-    assert!(!scene.home.join("plugins/stable-hooks").exists());
+    assert!(!scene.plugins().join("stable-hooks").exists());
 }

@@ -46,24 +46,35 @@ impl Release {
         self.served.join(format!("v{VERSION}")).join(name)
     }
 
-    /// The address of the same release with one file changed.
-    pub(super) fn changed(&self, name: &str, file: &str, change: impl FnOnce(&mut Vec<u8>)) -> String {
+    /// The same release once more under this name: its address, and the folder of this version.
+    pub(super) fn copy(&self, name: &str) -> (String, PathBuf) {
         let copy = self.served.join(name).join(format!("v{VERSION}"));
         fs::create_dir_all(&copy).unwrap();
         for entry in fs::read_dir(self.file("")).unwrap().map(Result::unwrap) {
-            // Large, and never written to.
+            // Large; what is changed becomes a file of its own.
             fs::hard_link(entry.path(), copy.join(entry.file_name())).unwrap();
         }
-        let mut bytes = fs::read(copy.join(file)).unwrap();
-        change(&mut bytes);
-        fs::remove_file(copy.join(file)).unwrap();
-        fs::write(copy.join(file), bytes).unwrap();
-        format!("{}/{name}", self.address)
+        (format!("{}/{name}", self.address), copy)
+    }
+
+    /// The address of the same release with one file changed.
+    pub(super) fn changed(&self, name: &str, file: &str, edit: impl FnOnce(&mut Vec<u8>)) -> String {
+        let (address, copy) = self.copy(name);
+        change(&copy.join(file), edit);
+        address
     }
 
     pub(super) fn served(&self, name: &str) -> PathBuf {
         self.served.join(name)
     }
+}
+
+/// Changes a file, and no other that is linked to it.
+pub(super) fn change(file: &Path, edit: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = fs::read(file).unwrap();
+    edit(&mut bytes);
+    fs::remove_file(file).unwrap();
+    fs::write(file, bytes).unwrap();
 }
 
 /// Answers one request; below `/interrupted/` an archive ends in the middle.
