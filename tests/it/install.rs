@@ -221,7 +221,7 @@ fn install_archives_hold_what_a_package_needs_and_are_the_same_each_time() {
 }
 
 #[test]
-fn install_manual_pages_are_one_for_each_verb_and_have_no_backticks() {
+fn install_manual_pages_are_one_for_each_verb_which_itself_is_hidden() {
     let pages = folder("install-man");
     let output = run(&["man", pages.to_str().unwrap()], b"");
     assert_eq!(code(&output), 0, "{}", stderr(&output));
@@ -234,6 +234,11 @@ fn install_manual_pages_are_one_for_each_verb_and_have_no_backticks() {
     for page in verbs.iter().map(|verb| format!("stable-hooks-{verb}.1")).chain(["stable-hooks.1".to_owned()]) {
         let text = fs::read_to_string(pages.join(&page)).unwrap();
         assert!(text.contains(".SH SYNOPSIS") && !text.contains('`'), "{page}:\n{text}");
+    }
+    for shell in ["bash", "zsh", "fish", "powershell"] {
+        let completions = stdout(&run(&["completions", shell], b""));
+        let words: Vec<_> = completions.split(|letter: char| !letter.is_alphanumeric()).collect();
+        assert!(words.contains(&"forecast") && !words.contains(&"man"), "{shell}:\n{completions}");
     }
     let file = pages.join("stable-hooks.1");
     let failed = run(&["man", file.to_str().unwrap()], b"");
