@@ -4,6 +4,8 @@
 # STABLE_HOOKS_RELEASES names another place with the folders of the releases, a mirror for example.
 set -eu
 
+# The braces: of a script that arrives in pieces, nothing runs before its end is there.
+{
 version=0.1.0
 releases=${STABLE_HOOKS_RELEASES:-https://github.com/stable-hooks/stable-hooks/releases/download}
 pages=https://github.com/stable-hooks/stable-hooks/blob/main/docs
@@ -116,3 +118,5 @@ case :${PATH:-}: in
 *:"$folder":*) ;;
 *) [ -n "$is_plugin" ] || echo "note: $folder is not on the PATH; export PATH=\"$folder:\$PATH\"" >&2 ;;
 esac
+exit
+}

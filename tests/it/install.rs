@@ -187,6 +187,20 @@ fn install_into_what_is_no_folder_says_which() {
 }
 
 #[test]
+fn install_of_a_script_that_ends_too_early_does_nothing() {
+    let (path, stage) = (with_curl("install-early"), folder("install-early"));
+    let script = fs::read_to_string(root().join("install.sh")).unwrap();
+    let lines: Vec<_> = script.split_inclusive('\n').collect();
+    for end in 0..lines.len() {
+        fs::write(stage.join("install.sh"), lines[..end].concat()).unwrap();
+        let mut early = command("/bin/sh", &[&path]);
+        early.arg(stage.join("install.sh")).arg("--to").arg(stage.join("bin"));
+        let output = early.env("STABLE_HOOKS_RELEASES", &release().address).output().unwrap();
+        assert!(!stage.join("bin").exists() && stdout(&output).is_empty(), "after {end} lines: {}", stdout(&output));
+    }
+}
+
+#[test]
 fn install_takes_this_version_by_default() {
     let script = fs::read_to_string(root().join("install.sh")).unwrap();
     assert!(script.contains(&format!("\nversion={VERSION}\n")));
