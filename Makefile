@@ -1,6 +1,6 @@
 # Verbs only; CI calls the same ones. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup try test test-wasm schemas shells monitoring lint deny docs artifacthub reproducible e2e oracle e2e-argocd e2e-kwctl e2e-kyverno bench fuzz fuzz-smoke mutants ci
+.PHONY: help setup try test test-wasm schemas shells monitoring lint deny dist docs artifacthub reproducible e2e oracle e2e-argocd e2e-kwctl e2e-kyverno bench fuzz fuzz-smoke mutants ci
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stable-hooks
 SOURCES := Cargo.toml Cargo.lock crates/helm/Cargo.toml policy/Cargo.toml policy/wasm-cargo $(shell find crates/helm/src policy/src -name '*.rs')
@@ -9,7 +9,7 @@ RUNNER := $(CACHE)/wasm-bindgen-$(BINDGEN)/bin/wasm-bindgen-test-runner
 SCHEMAS := $(CACHE)/schemas-3
 MUTANTS := $(or $(shell command -v cargo-mutants),$(CACHE)/cargo-mutants-27.1.0/bin/cargo-mutants)
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
-NO_SHELLS := $(strip $(foreach name,zsh fish,$(if $(shell command -v $(name)),,$(name))))
+NO_SHELLS := $(strip $(foreach name,zsh fish curl wget git gpg gpg-agent shellcheck,$(if $(shell command -v $(name)),,$(name))))
 PROMETHEUS := github.com/prometheus-operator/prometheus-operator@v0.85.0:example/prometheus-operator-crd/monitoring.coreos.com
 KUBEWARDEN := github.com/kubewarden/kubewarden-controller@v1.36.0:charts/kubewarden-crds/templates/crds/policies.kubewarden.io
 DEBUG := $(abspath $(or $(CARGO_TARGET_DIR),target))/debug
@@ -65,7 +65,7 @@ else
 endif
 
 # Where they cannot be installed their tests are skipped, and say so.
-shells: ## the shells that completions are tested in, installed with apt-get
+shells: ## the shells that completions are tested in, and what else tests run, installed with apt-get
 ifneq ($(NO_SHELLS),)
 	@$(AS_ROOT) apt-get update -q && $(AS_ROOT) apt-get install -qy $(NO_SHELLS) || \
 	{ echo "there is no $(NO_SHELLS), and apt-get did not install it" >&2; [ -z "$(CI)" ]; }
@@ -123,6 +123,9 @@ annotated-policy.wasm annotated-releases-policy.wasm: policy.wasm
 	@if command -v kwctl >/dev/null; then kwctl annotate policy.wasm -m $(filter %.yml,$^) -u policy/usage.md -o $@; \
 	else cargo build -p stable-hooks -p annotate --bins && $(DEBUG)/annotate policy.wasm $(filter %.yml,$^) $@; fi
 	@bytes=$$(wc -c <$@); echo "$@: $$bytes bytes, at most $(MOST_BYTES)"; [ $$bytes -le $(MOST_BYTES) ] || { rm $@; exit 1; }
+
+dist: ## the archives of a release for this machine's platform, in dist/
+	tools/dist dist
 
 docs: annotated-policy.wasm ## rewrite what is generated from the code
 	BLESS=1 cargo test -q --test it -- audit docs fuel

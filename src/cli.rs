@@ -6,6 +6,7 @@ mod completions;
 mod explain;
 mod fix;
 mod forecast;
+mod man;
 mod outcome;
 mod progress;
 mod release;
@@ -39,6 +40,8 @@ enum Verb {
     Fix(fix::Arguments),
     Explain(explain::Arguments),
     Completions(completions::Arguments),
+    #[command(hide = true)]
+    Man(man::Arguments),
 }
 
 /// Runs the program.
@@ -52,7 +55,8 @@ pub fn main() -> ExitCode {
         Verb::Forecast(arguments) => forecast::run(&arguments),
         Verb::Fix(arguments) => fix::run(&arguments),
         Verb::Explain(arguments) => explain::run(&arguments),
-        Verb::Completions(arguments) => completions::run(&arguments, &mut plain(Cli::command())),
+        Verb::Completions(arguments) => completions::run(&arguments, &mut visible(&plain(Cli::command()))),
+        Verb::Man(arguments) => man::run(&arguments, visible(&plain(Cli::command()))),
     };
     match result {
         Ok(outcome) => outcome.into(),
@@ -76,6 +80,13 @@ fn plain(command: Command) -> Command {
         if long.is_empty() { argument } else { argument.long_help(long) }
     });
     command.mut_subcommands(plain)
+}
+
+/// The program without its hidden verb, which bash would complete.
+fn visible(command: &Command) -> Command {
+    let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned();
+    let about = command.get_about().cloned().unwrap_or_default();
+    Command::new("stable-hooks").version(env!("CARGO_PKG_VERSION")).about(about).subcommands(verbs)
 }
 
 #[cfg(test)]

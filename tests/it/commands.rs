@@ -17,7 +17,13 @@ use crate::helms::{command, folder, helms, path_with, path_with_script};
 const RELEASE: &str = ".github/workflows/release.yml";
 
 /// What wants a cluster, or minutes: how it begins, and which file runs the same with which words.
-const ELSEWHERE: [(&str, &str, &str); 14] = [
+const ELSEWHERE: [(&str, &str, &str); 20] = [
+    ("curl -fsSL https://raw.githubusercontent.com/", "tests/it/install.rs", "fn install_with_curl_and_with_wget"),
+    ("curl -fsSLO https://github.com/stable-hooks/stable-hooks/releases/", RELEASE, ">assets/stable-hooks-plugins.gpg"),
+    ("cargo binstall ", "tests/it/install.rs", "fn install_with_binstall_asks_for_archives_that_are_made"),
+    ("docker run ", RELEASE, "docker run --rm \"$IMAGE\" sh -c 'stable-hooks --version"),
+    ("helm plugin install https://", "tests/it/install/plugins.rs", "fn install_as_a_signed_plugin_of_helm_4"),
+    ("helm plugin update ", "tests/it/install/plugins.rs", "&[\"plugin\", \"update\", \"stable-hooks\"]"),
     ("make ", "Makefile", ".PHONY: help setup try test"),
     ("cargo install --path .", "action.yml", "cargo install --locked --quiet --path"),
     ("helm plugin install plugins/post-renderer", "e2e/tests/helm/works.rs", "/../plugins/post-renderer"),

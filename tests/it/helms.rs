@@ -38,6 +38,10 @@ pub(crate) fn helms() -> &'static [PathBuf] {
     })
 }
 
+pub(crate) fn is_helm_4(helm: &Path) -> bool {
+    version(helm).is_some_and(|version| version.starts_with("v4."))
+}
+
 fn version(helm: &Path) -> Option<String> {
     let output = Command::new(helm).args(["version", "--short"]).output().ok()?;
     Some(String::from_utf8_lossy(&output.stdout).into_owned())

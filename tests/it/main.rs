@@ -35,6 +35,7 @@ mod guests;
 mod helms;
 mod host;
 mod house;
+mod install;
 mod kyverno;
 mod manifests;
 mod monitoring;

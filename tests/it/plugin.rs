@@ -3,6 +3,7 @@
 #![cfg(unix)]
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::json;
@@ -13,7 +14,7 @@ use crate::engines::{files, root};
 use crate::helms::{command, folder, helms, path_with, path_with_script};
 use stable_hooks::input::value;
 
-/// Each Helm with the plugin installed from this repository, and a `kubectl` that prints its arguments into a file.
+/// Each Helm with the plugin installed from a copy of this repository, and a `kubectl` that prints its arguments into a file.
 fn with_plugin(name: &str, test: impl Fn(&dyn Fn(&[&str]) -> Command)) {
     for (number, helm) in helms().iter().enumerate() {
         let path = path_with(&format!("{name}-{number}"), helm);
@@ -23,14 +24,19 @@ fn with_plugin(name: &str, test: impl Fn(&dyn Fn(&[&str]) -> Command)) {
         let script = format!("echo \"$@\" >{}\necho '{none}'", called.display());
         let kubectl = path_with_script(&format!("{name}-kubectl-{number}"), "kubectl", &script);
         let helm = |arguments: &[&str]| {
-            let mut helm = command("helm", &[&path, &kubectl]);
+            let mut helm = command("helm", &[&path, &kubectl, Path::new("/usr/bin"), Path::new("/bin")]);
             helm.env("HELM_DATA_HOME", &home)
                 .env("HELM_CONFIG_HOME", &home)
                 .env("HELM_CACHE_HOME", &home)
                 .args(arguments);
             helm
         };
-        let installed = helm(&["plugin", "install", root().to_str().unwrap()]).output().unwrap();
+        // Its hook writes beside it.
+        let copy = folder(&format!("{name}-copy-{number}"));
+        for file in ["plugin.yaml", "install.sh"] {
+            fs::copy(root().join(file), copy.join(file)).unwrap();
+        }
+        let installed = helm(&["plugin", "install", copy.to_str().unwrap()]).output().unwrap();
         assert_eq!(code(&installed), 0, "{}", stderr(&installed));
         test(&helm);
     }
@@ -102,5 +108,5 @@ fn plugin_foretells_in_the_namespace_and_the_context_that_helm_was_told() {
 }
 
 fn temporary_path(name: &str) -> std::path::PathBuf {
-    std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
