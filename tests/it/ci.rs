@@ -43,15 +43,15 @@ struct Checkout(PathBuf);
 impl Checkout {
     fn new(name: &str, install: &str) -> Self {
         let checkout = folder(&format!("ci-{name}"));
-        for shared in [".github", "Cargo.toml"] {
+        for shared in ["Cargo.toml", "tools"] {
             symlink(root().join(shared), checkout.join(shared)).unwrap();
         }
-        for made in ["path", "tools"] {
+        for made in ["path", "system"] {
             fs::create_dir(checkout.join(made)).unwrap();
         }
         for tool in TOOLS {
             let places = ["/usr/bin", "/bin"].map(|folder| Path::new(folder).join(tool));
-            symlink(places.iter().find(|place| place.exists()).unwrap(), checkout.join("tools").join(tool)).unwrap();
+            symlink(places.iter().find(|place| place.exists()).unwrap(), checkout.join("system").join(tool)).unwrap();
         }
         write_program(&checkout.join("program"), &program(VERSION));
         let script = format!("here=${{0%/*}}\nprintf '%s\\n' \"$@\" >\"$here/install-called\"\n{install}");
@@ -74,15 +74,15 @@ impl Checkout {
     }
 
     fn command(&self, program: impl AsRef<Path>, more: &[&Path]) -> Command {
-        let (path, tools) = (self.0.join("path"), self.0.join("tools"));
-        let mut command = command(program.as_ref(), &[more, &[path.as_path(), tools.as_path()]].concat());
+        let (path, system) = (self.0.join("path"), self.0.join("system"));
+        let mut command = command(program.as_ref(), &[more, &[path.as_path(), system.as_path()]].concat());
         command.env("HOME", self.0.join("home"));
         command
     }
 
     /// `stable-hooks` as the pre-commit hook calls it.
     fn stable_hooks(&self, arguments: &[&str]) -> Output {
-        self.command(self.0.join(".github/stable-hooks"), &[]).args(arguments).output().unwrap()
+        self.command(self.0.join("tools/stable-hooks"), &[]).args(arguments).output().unwrap()
     }
 
     /// Where the hook keeps its program.
@@ -246,7 +246,7 @@ fn ci_the_program_is_installed_once_and_then_comes_from_the_cache() {
     let output = checkout.stable_hooks(&["chart"]);
     assert_eq!((ran(&output), stderr(&output)), (checkout.cached(), String::new()));
 
-    let mut elsewhere = checkout.command(checkout.0.join(".github/stable-hooks"), &[]);
+    let mut elsewhere = checkout.command(checkout.0.join("tools/stable-hooks"), &[]);
     write_program(&checkout.0.join("install.sh"), &format!("here=${{0%/*}}\n{PUBLISHED}"));
     let cache = checkout.0.join("xdg");
     let output = elsewhere.env("XDG_CACHE_HOME", &cache).arg("chart").output().unwrap();

@@ -19,7 +19,7 @@ const RELEASE: &str = ".github/workflows/release.yml";
 /// What wants a cluster, or minutes: how it begins, and which file runs the same with which words.
 const ELSEWHERE: [(&str, &str, &str); 14] = [
     ("make ", "Makefile", ".PHONY: help setup try test"),
-    ("cargo install --path .", ".github/stable-hooks", "cargo install --locked --path ."),
+    ("cargo install --path .", "tools/stable-hooks", "cargo install --locked --path ."),
     ("helm plugin install plugins/post-renderer", "e2e/tests/helm/works.rs", "/../plugins/post-renderer"),
     ("helm stable-hooks chart", "tests/it/plugin.rs", "`helm stable-hooks …`: the plugin, installed by the real Helm"),
     (
