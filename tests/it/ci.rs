@@ -17,7 +17,7 @@ use crate::helms::{command, folder, helms, path_with};
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What the scripts call besides `stable-hooks`, `helm` and `cargo`.
-const TOOLS: [&str; 7] = ["bash", "cat", "chmod", "dirname", "mkdir", "sed", "sh"];
+const TOOLS: [&str; 8] = ["bash", "cat", "chmod", "dirname", "mkdir", "rm", "sed", "sh"];
 
 /// An `install.sh` that has a program to install, and one that has none.
 const PUBLISHED: &str = "cat \"$here/program\" >\"$5/stable-hooks\" && chmod +x \"$5/stable-hooks\"";
@@ -193,16 +193,22 @@ fn ci_the_action_takes_the_published_program_and_else_compiles_that_and_no_more(
 }
 
 #[test]
-fn ci_the_action_writes_to_a_file_and_keeps_the_exit_code() {
+fn ci_the_action_writes_to_a_file_and_keeps_it_where_everything_was_judged() {
     let checkout = Checkout::new("action-file", PUBLISHED);
-    let denies = program(VERSION).replace(" ;; esac", "; exit 1 ;; esac");
-    write_program(&checkout.0.join("path/stable-hooks"), &denies);
     let file = checkout.0.join("a file.sarif");
-    let inputs = [("output", "sarif"), ("output-file", file.to_str().unwrap())];
-    let output = checkout.action(&inputs, &[]);
-    assert_eq!((code(&output), stdout(&output)), (1, String::new()));
-    assert_eq!(stderr(&output), format!("stable-hooks: exit code 1; what was found is in {}\n", file.display()));
-    assert!(checkout.file("a file.sarif").ends_with("\nchart\n--output\nsarif\n"));
+    let path = file.display();
+    for (ended, written, said) in [
+        (0, true, String::new()),
+        (1, true, format!("stable-hooks: something is denied, see {path}\n")),
+        (2, false, format!("stable-hooks: not everything could be judged (see above), so there is no {path}\n")),
+    ] {
+        let ends = program(VERSION).replace(" ;; esac", &format!("; exit {ended} ;; esac"));
+        write_program(&checkout.0.join("path/stable-hooks"), &ends);
+        let output = checkout.action(&[("output", "sarif"), ("output-file", file.to_str().unwrap())], &[]);
+        assert_eq!((code(&output), stdout(&output), stderr(&output)), (ended, String::new(), said));
+        assert_eq!(checkout.file("a file.sarif").ends_with("\nchart\n--output\nsarif\n"), written, "{ended}");
+        assert_eq!(file.exists(), written, "{ended}");
+    }
 }
 
 #[test]
