@@ -331,8 +331,8 @@ fn ci_the_examples_name_this_version_and_inputs_that_there_are() {
             }
             actions += 1;
         }
-        if let Some(image) = example["stable-hooks"]["image"]["name"].as_str() {
-            assert_eq!(image, format!("ghcr.io/stable-hooks/stable-hooks:{VERSION}"));
+        if let Some(image) = example["stable-hooks"]["image"].as_str() {
+            assert_eq!(image, format!("ghcr.io/stable-hooks/stable-hooks:v{VERSION}"));
             images += 1;
         }
         for repository in example["repos"].as_array().into_iter().flatten() {
