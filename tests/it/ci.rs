@@ -20,7 +20,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const TOOLS: [&str; 8] = ["bash", "cat", "chmod", "dirname", "mkdir", "rm", "sed", "sh"];
 
 /// An `install.sh` that has a program to install, and one that has none.
-const PUBLISHED: &str = "cat \"$here/program\" >\"$5/stable-hooks\" && chmod +x \"$5/stable-hooks\"";
+const PUBLISHED: &str = "echo installed; cat \"$here/program\" >\"$5/stable-hooks\" && chmod +x \"$5/stable-hooks\"";
 const UNPUBLISHED: &str = "echo there is no such release >&2; exit 1";
 
 fn read(name: &str) -> Value {
@@ -62,7 +62,7 @@ impl Checkout {
     /// One whose `cargo` makes the program.
     fn with_cargo(name: &str, install: &str) -> Self {
         let checkout = Self::new(name, install);
-        let cargo = "pwd >cargo-called; printf '%s\\n' \"$@\" >>cargo-called
+        let cargo = "echo compiled; pwd >cargo-called; printf '%s\\n' \"$@\" >>cargo-called
             while [ \"$1\" != --root ]; do shift; done
             cat program >\"$2/bin/stable-hooks\" && chmod +x \"$2/bin/stable-hooks\"";
         write_program(&checkout.0.join("path/cargo"), cargo);
@@ -187,7 +187,7 @@ fn ci_the_action_takes_the_published_program_and_else_compiles_that_and_no_more(
     assert_eq!(checkout.file("cargo-called"), called);
     let said = format!(
         "there is no such release\nstable-hooks: the published program {VERSION} could not be installed (see above); \
-         compiling it takes minutes\n"
+         compiling it takes minutes\ncompiled\n"
     );
     assert_eq!(stderr(&output), said);
 }
