@@ -294,9 +294,11 @@ fn ci_the_pre_commit_hook_calls_a_verb_when_a_chart_changes() {
     let files = regex::Regex::new(hook["files"].as_str().unwrap()).unwrap();
     for (file, is_judged) in [
         ("Chart.yaml", true),
-        ("charts/orders/values-production.yaml", true),
-        ("charts/orders/ci/production-values.yaml", true),
-        ("charts/orders/.helmignore", true),
+        ("orders/values-production.yaml", true),
+        ("orders/ci/production-values.yaml", true),
+        ("orders/.helmignore", true),
+        ("orders/values.schema.json", true),
+        ("orders/crds/orders.yaml", true),
         ("orders/templates/_helpers.tpl", true),
         ("orders/charts/postgresql-1.0.0.tgz", true),
         (".stable-hooks.yaml", true),
