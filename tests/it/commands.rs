@@ -25,7 +25,7 @@ const ELSEWHERE: [(&str, &str, &str); 20] = [
     ("helm plugin install https://", "tests/it/install/plugins.rs", "fn install_as_a_signed_plugin_of_helm_4"),
     ("helm plugin update ", "tests/it/install/plugins.rs", "&[\"plugin\", \"update\", \"stable-hooks\"]"),
     ("make ", "Makefile", ".PHONY: help setup try test"),
-    ("cargo install --path .", "action.yml", "cargo install --locked --quiet --path"),
+    ("cargo install --path .", "tools/stable-hooks", "cargo install --locked --path ."),
     ("helm plugin install plugins/post-renderer", "e2e/tests/helm/works.rs", "/../plugins/post-renderer"),
     ("helm stable-hooks chart", "tests/it/plugin.rs", "`helm stable-hooks …`: the plugin, installed by the real Helm"),
     (
