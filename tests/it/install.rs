@@ -313,7 +313,7 @@ fn install_as_an_image_takes_an_archive_that_is_made() {
 #[test]
 fn install_scripts_have_no_findings_of_shellcheck() {
     if is_required("shellcheck") {
-        let scripts = ["install.sh", "tools/dist", "tools/plugins"];
+        let scripts = ["install.sh", "tools/dist", "tools/judge", "tools/plugins", "tools/stable-hooks"];
         let output = command("shellcheck", &[Path::new("/usr/bin")]).args(scripts).output().unwrap();
         assert_eq!(stdout(&output), "");
         assert_eq!(code(&output), 0, "{}", stderr(&output));

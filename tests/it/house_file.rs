@@ -1,0 +1,122 @@
+//! `.stable-hooks.yaml`: what a repository says once about its charts.
+
+#![cfg(unix)]
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use crate::chart_many::{chart, verdicts, with_each, write};
+use crate::cli::{code, stderr};
+use crate::helms::{command, folder};
+
+/// Two charts that flip, and a house file.
+fn repository(name: &str, house: &str) -> PathBuf {
+    let repository = folder(name);
+    for name in ["orders", "legacy"] {
+        chart(&repository.join("charts").join(name), "flip");
+    }
+    // Nothing above it is looked at.
+    write(&repository.join(".git/HEAD"), "");
+    write(&repository.join(".stable-hooks.yaml"), house);
+    repository
+}
+
+fn judge(path: &Path, folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = command(env!("CARGO_BIN_EXE_stable-hooks"), &[path]);
+    command.arg("chart").args(arguments).args(["-o", "json"]).current_dir(folder).output().unwrap()
+}
+
+fn told(output: &Output) -> Vec<String> {
+    verdicts(output).into_iter().map(|(source, verdict)| format!("{verdict} {source}")).collect()
+}
+
+#[test]
+fn house_file_names_the_charts_and_their_values() {
+    let house = "charts: [charts/*]\nvalues:\n  charts/orders:\n  - [a.yaml, b.yaml]\n  - a.yaml\n";
+    let repository = repository("house-charts", house);
+    write(&repository.join("a.yaml"), "hook: on upgrade\n");
+    write(&repository.join("b.yaml"), "hook: never\n");
+    with_each("house-charts-path", |path| {
+        let all = ["deny charts/legacy", "allow charts/orders (a.yaml + b.yaml)", "deny charts/orders (a.yaml)"];
+        assert_eq!(told(&judge(path, &repository, &[])), all);
+        // From the chart upwards, wherever one stands.
+        let inside = repository.join("charts/orders");
+        assert_eq!(told(&judge(path, &inside, &["."])), ["allow . (a.yaml + b.yaml)", "deny . (a.yaml)"]);
+        let alone = judge(path, &repository, &["charts/orders", "--no-config"]);
+        assert_eq!(told(&alone), ["deny charts/orders"]);
+    });
+}
+
+#[test]
+fn house_file_sets_levels_and_what_is_ignored_is_counted() {
+    let house = "settings:\n  rules:\n    release-identity-flip: warn\n";
+    let set = repository("house-settings", house);
+    let ignoring = repository("house-ignore", "ignore:\n  charts/legacy/**: [release-identity-flip]\n");
+    let of_template = "ignore:\n  charts/*/templates/migrations.yaml: [release-identity-flip]\n";
+    let of_template = repository("house-ignore-template", of_template);
+    let of_other = repository("house-ignore-other", "ignore:\n  charts/legacy/**: [hook-order]\n");
+    with_each("house-settings-path", |path| {
+        assert_eq!(told(&judge(path, &set, &["charts"])), ["allow charts/legacy", "allow charts/orders"]);
+        let output = judge(path, &ignoring, &["charts"]);
+        assert_eq!(told(&output), ["allow charts/legacy", "deny charts/orders"]);
+        let file = ignoring.canonicalize().unwrap().join(".stable-hooks.yaml");
+        assert_eq!(stderr(&output), format!("note: 1 finding is ignored, as {} says\n", file.display()));
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["summary"]["ignored"], serde_json::json!(1));
+        assert_eq!(told(&judge(path, &of_template, &["charts"])), ["allow charts/legacy", "allow charts/orders"]);
+        assert_eq!(told(&judge(path, &of_other, &["charts"])), ["deny charts/legacy", "deny charts/orders"]);
+    });
+}
+
+#[test]
+fn house_file_s_faults_are_told_with_their_line() {
+    with_each("house-faults-path", |path| {
+        for (text, told) in [
+            (
+                "charts: [charts/*]\nignores: {}\n",
+                ":2: unknown field `ignores`, expected one of charts, values, settings, ignore",
+            ),
+            (
+                "ignore:\n  a/**:\n  - hook-order\n  - no-such\n",
+                ":4: there is no rule `no-such`; `stable-hooks explain` lists them",
+            ),
+            ("settings:\n  rules:\n    hook-order: off\n    nope: off\n", ":4: settings.rules.nope: unknown field"),
+            ("settings:\n  jobTtlSeconds: soon\n", ":2: settings.jobTtlSeconds: expected a number of seconds"),
+            ("ignore:\n  'a/***': [hook-order]\n", ":2: `a/***` is no pattern of paths: "),
+            ("charts: charts/*\n", ":1: "),
+            ("charts: [\n", ":2: "),
+            ("charts: [nowhere/*]\n", ": `charts` names `nowhere/*`, and there is no such chart"),
+        ] {
+            let repository = repository("house-faults", text);
+            let arguments: &[&str] = if text.contains("nowhere") { &[] } else { &["charts"] };
+            let output = judge(path, &repository, arguments);
+            let file = repository.canonicalize().unwrap().join(".stable-hooks.yaml");
+            let told = format!("error: {}{told}", file.display());
+            assert!(code(&output) == 2 && stderr(&output).starts_with(&told), "{told}: {}", stderr(&output));
+            assert_eq!(stderr(&output).matches("error: ").count(), 1, "one fault, told once: {}", stderr(&output));
+        }
+    });
+}
+
+#[test]
+fn house_file_and_command_line_do_not_contradict_each_other_in_silence() {
+    let repository =
+        repository("house-contradicts", "settings: {jobTtlSeconds: 5}\nvalues: {charts/orders: [a.yaml]}\n");
+    write(&repository.join("a.yaml"), "hook: never\n");
+    write(&repository.join("settings.yaml"), "jobTtlSeconds: 6\n");
+    with_each("house-contradicts-path", |path| {
+        for (arguments, told) in [
+            (
+                vec!["charts/legacy", "--settings", "settings.yaml"],
+                "has settings, and --settings settings.yaml gives others",
+            ),
+            (vec!["charts/orders", "-f", "a.yaml"], "names the chart's values, and the command line gives others"),
+        ] {
+            let output = judge(path, &repository, &arguments);
+            assert!(code(&output) == 2 && stderr(&output).contains(told), "{arguments:?}: {}", stderr(&output));
+            let output = judge(path, &repository, &[&arguments[..], &["--no-config"]].concat());
+            assert_ne!(code(&output), 2, "{}", stderr(&output));
+        }
+        assert_eq!(told(&judge(path, &repository, &["charts/legacy", "-f", "a.yaml"])), ["allow charts/legacy"]);
+    });
+}
