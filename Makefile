@@ -1,6 +1,6 @@
 # Verbs only; CI calls the same ones. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup try test test-wasm schemas shells monitoring lint deny dist docs artifacthub reproducible e2e oracle e2e-argocd e2e-kwctl e2e-kyverno bench fuzz fuzz-smoke mutants ci
+.PHONY: help setup try test without-runtime test-wasm schemas shells monitoring lint deny dist docs artifacthub reproducible e2e oracle e2e-argocd e2e-kwctl e2e-kyverno bench fuzz fuzz-smoke mutants ci
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stable-hooks
 SOURCES := Cargo.toml Cargo.lock crates/helm/Cargo.toml policy/Cargo.toml policy/wasm-cargo $(shell find crates/helm/src policy/src -name '*.rs')
@@ -123,6 +123,11 @@ annotated-policy.wasm annotated-releases-policy.wasm: policy.wasm
 	@if command -v kwctl >/dev/null; then kwctl annotate policy.wasm -m $(filter %.yml,$^) -u policy/usage.md -o $@; \
 	else cargo build -p stable-hooks -p annotate --bins && $(DEBUG)/annotate policy.wasm $(filter %.yml,$^) $@; fi
 	@bytes=$$(wc -c <$@); echo "$@: $$bytes bytes, at most $(MOST_BYTES)"; [ $$bytes -le $(MOST_BYTES) ] || { rm $@; exit 1; }
+
+# A folder of its own, or the next build would take the one for the other.
+without-runtime: ## the program without the embedded wasmtime, and what it says to --policy
+	cargo build --no-default-features --features cli --target-dir $(dir $(DEBUG))without-runtime
+	tests/without-runtime $(dir $(DEBUG))without-runtime/debug/stable-hooks
 
 dist: ## the archives of a release for this machine's platform, in dist/
 	tools/dist dist
