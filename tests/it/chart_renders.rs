@@ -191,7 +191,7 @@ fn chart_bad_usage_is_exit_code_2_with_a_reason() {
     let empty = temporary("empty.yaml", b"# nothing\n");
     let empty = empty.to_str().unwrap();
     for (arguments, reason) in [
-        (vec!["chart"], "CHART"),
+        (vec!["chart"], "which chart?"),
         (vec!["chart", "--install", good], "--upgrade"),
         (vec!["chart", ".", "--install", good, "--upgrade", good], "cannot be used with"),
         (vec!["chart", ".", "--against-values", good], "--against"),

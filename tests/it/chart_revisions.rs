@@ -106,7 +106,7 @@ fn chart_revisions_that_are_not_there_are_said() {
     with_each("revisions-missing-path", |path| {
         for (chart, revision, told) in [
             (&orders, "nowhere", "git does not know the revision `nowhere`: "),
-            (&orders, "--help", "git does not know the revision `--help`: "),
+            (&orders, "no such", "git does not know the revision `no such`: "),
             (&shallow.join("charts/orders"), "old", "and this is a shallow clone, which lacks older ones: fetch it"),
             (&outside, "old", "is in no git repository: "),
             (&archive, "old", "--against-ref goes with a chart's folder in a git repository"),
@@ -139,7 +139,9 @@ fn chart_revisions_take_dependencies_that_are_not_in_git_from_the_work_tree() {
     write(&orders.join("values.yaml"), "hook: never\n");
     commit(&repository, "with-lock");
     fs::create_dir_all(orders.join("charts")).unwrap();
-    pack(&crate::engines::root().join("tests/charts/sub"), "sub", &orders.join("charts/sub-0.1.0.tgz"));
+    let sub = folder("revisions-sub");
+    write(&sub.join("Chart.yaml"), "apiVersion: v2\nname: sub\nversion: 0.1.0\n");
+    pack(&sub, "sub", &orders.join("charts/sub-0.1.0.tgz"));
     write(&orders.join("Chart.yaml"), &metadata("0.2.0"));
     write(&orders.join("values.yaml"), "hook: always\n");
     with_each("revisions-dependencies-path", |path| {

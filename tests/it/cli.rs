@@ -103,7 +103,7 @@ fn cli_sources_are_numbered_in_streams_and_lists() {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let sources: Vec<_> = report["results"].as_array().unwrap().iter().map(|result| &result["source"]).collect();
     assert_eq!(sources, [&json!("-#1"), &json!("-#2")]);
-    assert_eq!(report["summary"], json!({"objects": 2, "denied": 0, "normalized": 1, "warned": 0}));
+    assert_eq!(report["summary"], json!({"objects": 2, "denied": 0, "normalized": 1, "warned": 0, "ignored": 0}));
     assert_eq!(code(&output), 0);
 }
 

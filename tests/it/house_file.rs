@@ -84,7 +84,7 @@ fn house_file_s_faults_are_told_with_their_line() {
             ("settings:\n  jobTtlSeconds: soon\n", ":2: settings.jobTtlSeconds: expected a number of seconds"),
             ("ignore:\n  'a/***': [hook-order]\n", ":2: `a/***` is no pattern of paths: "),
             ("charts: charts/*\n", ":1: "),
-            ("charts: [\n", ":2: "),
+            ("charts: [\n", ":1: unclosed bracket '['"),
             ("charts: [nowhere/*]\n", ": `charts` names `nowhere/*`, and there is no such chart"),
         ] {
             let repository = repository("house-faults", text);

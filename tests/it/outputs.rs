@@ -148,7 +148,7 @@ fn outputs_json_is_that_of_the_whole_at_once() {
     assert_eq!(found["summary"]["objects"], json!(found["results"].as_array().unwrap().len()));
     assert_eq!(
         stdout(&run(&["review", "-o", "json", "-"], b"# nothing\n")),
-        "{\n  \"version\": 1,\n  \"results\": [],\n  \"summary\": {\n    \"objects\": 0,\n    \"denied\": 0,\n    \"normalized\": 0,\n    \"warned\": 0\n  }\n}\n"
+        "{\n  \"version\": 1,\n  \"results\": [],\n  \"summary\": {\n    \"objects\": 0,\n    \"denied\": 0,\n    \"normalized\": 0,\n    \"warned\": 0,\n    \"ignored\": 0\n  }\n}\n"
     );
 }
 

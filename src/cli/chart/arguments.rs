@@ -5,8 +5,45 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::cli::arguments::JudgeArguments;
 use crate::cli::outcome::{namespace_in_use, namespace_of_helm};
 use crate::helm::values::{Given, Reuse};
+
+/// Judges charts before they are installed: what would flip between an install and the upgrade over it
+///
+/// A chart is rendered twice with the `helm` on the PATH, as an install and as an upgrade; every rule for releases judges
+/// the install, and then the upgrade over it. The upgrade is rendered as revision 2, a year later. Where no values are
+/// given, a chart's `ci/*-values.yaml` are judged beside its own values.
+///
+/// A `.stable-hooks.yaml`, found from the chart upwards, says what a repository wants said once: docs/ci.md.
+///
+/// Exit codes: 0 nothing denied, 1 something denied, 2 could not judge.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  stable-hooks chart ./orders -f production.yaml -n shop
+  stable-hooks chart charts/ --against-ref origin/main")]
+pub(in crate::cli) struct Arguments {
+    /// Charts: folders, archives, folders of charts, or what Helm fetches (`repo/name`, `oci://…`); by default those that
+    /// a `.stable-hooks.yaml` names
+    #[arg(value_name = "CHART")]
+    pub(super) chart: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) renders: RenderArguments,
+    /// Judge the upgrade from the chart as it was at this git revision
+    #[arg(long, value_name = "REVISION", conflicts_with_all = ["against", "release", "install"])]
+    pub(super) against_ref: Option<String>,
+    /// The repository of the chart, as `helm template` takes it
+    #[arg(long, value_name = "URL", requires = "chart")]
+    pub(super) repo: Option<String>,
+    /// The version of a chart from a repository; by default the newest
+    #[arg(long, value_name = "VERSION", requires = "chart")]
+    pub(super) version: Option<String>,
+    /// Read no `.stable-hooks.yaml`
+    #[arg(long)]
+    pub(super) no_config: bool,
+    #[command(flatten)]
+    pub(in crate::cli) judge: JudgeArguments,
+}
 
 /// The shared arguments of the verbs that compare a chart's renders; the chart itself each calls `chart`.
 #[derive(Debug, Args)]

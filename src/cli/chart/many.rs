@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use super::arguments::Arguments;
+use super::compare::{compare, installed, judge as judge_of, no_folder};
 use super::task::{Chart, GivenValues, Task};
-use super::{Arguments, compare, installed, judge as judge_of, no_folder};
 use crate::cli::arguments::Judge;
 use crate::cli::outcome::{Failure, Told, remark};
 use crate::cli::release::Reading;

@@ -1,0 +1,315 @@
+//! The two sides of a chart, rendered and judged.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+use std::thread;
+
+use helm::HOOK;
+use helm::storage::Storage;
+use helm::write::{Document, Revision};
+use stable_hooks_host::cluster::ClusterView;
+use stable_hooks_policy::RuleId;
+use stable_hooks_policy::shown::Shown;
+
+use super::arguments::RenderArguments;
+use super::renders::Renders;
+use super::task::{Chart, GivenValues, Task};
+use super::upgraded::Upgraded;
+use crate::cli::arguments::{Judge, JudgeArguments, OutputFormat};
+use crate::cli::outcome::{Failure, Told};
+use crate::cli::release::Reading;
+use crate::cluster;
+use crate::helm::Repository;
+use crate::helm::chart::Templates;
+use crate::helm::folder::Folder;
+use crate::judged::{Judged, Level, Place};
+use crate::kubectl;
+use crate::records::StoredRecord;
+use crate::render::Render;
+
+/// The release before the upgrade; its verdict only where it is judged as well.
+type Before = (StoredRecord, Option<Judged>);
+
+/// The upgrade, and the one that comes soon after the install where that renders something else.
+type Upgrades<'a> = (&'a StoredRecord, Option<&'a StoredRecord>);
+
+/// The two sides of a chart.
+pub(in crate::cli) struct Compared {
+    pub(in crate::cli) before: Option<Before>,
+    pub(in crate::cli) after: (StoredRecord, Judged),
+    /// What is compared, and whether it agrees.
+    says: String,
+}
+
+/// A chart is judged whole, since no API server waits for the answer.
+pub(in crate::cli) fn judge<F: OutputFormat>(arguments: &JudgeArguments<F>) -> Result<Judge, Failure> {
+    let judge = arguments.resolve()?;
+    Ok(Judge { settings: judge.settings.for_charts(), ..judge })
+}
+
+/// Judges one chart, or two renders where none is given; `None` where that failed, and it has been told why.
+pub(in crate::cli) fn compare_one(
+    chart: Option<&Path>,
+    arguments: &RenderArguments,
+    reading: &mut Reading<'_>,
+) -> Result<Option<Compared>, Failure> {
+    let Some(installed) = installed(arguments, reading) else { return Ok(None) };
+    let folder = Folder::new().map_err(no_folder)?;
+    let task = chart.map(|chart| task(chart, arguments, &folder)).transpose()?;
+    let mut told = Told::default();
+    let compared = compare(task.as_ref(), arguments, &installed, reading.judge, &mut told);
+    reading.run.tell(told);
+    compared
+}
+
+fn task<'f>(chart: &Path, arguments: &RenderArguments, folder: &'f Folder) -> Result<Task<'f>, Failure> {
+    let part = |name| folder.part(name).map_err(no_folder);
+    let old = match &arguments.against {
+        Some(old) => Some(Chart::of(old, Repository::default(), &part("old")?)?),
+        None => None,
+    };
+    let values = GivenValues::read(arguments, folder)?;
+    let source = chart.display().to_string();
+    Ok(Task { chart: chart.to_owned(), source, old, values, folder: part("chart")? })
+}
+
+/// The records of the release whose upgrade is judged; `None` where they could not be read, which has been told.
+pub(super) fn installed(arguments: &RenderArguments, reading: &mut Reading<'_>) -> Option<Vec<StoredRecord>> {
+    let namespace = arguments.release_namespace();
+    let installed = arguments.release.iter().flat_map(|name| reading.release(name, &namespace));
+    let installed: Vec<_> = installed.map(|given| given.record).collect();
+    (arguments.release.is_none() || !installed.is_empty()).then_some(installed)
+}
+
+pub(super) fn no_folder(error: io::Error) -> Failure {
+    Failure(format!("there can be no private folder for the chart: {error}; TMPDIR can name another place"))
+}
+
+/// Renders and judges; `None` where that failed, and it has been told why.
+pub(super) fn compare(
+    task: Option<&Task<'_>>,
+    arguments: &RenderArguments,
+    installed: &[StoredRecord],
+    judge: &Judge,
+    told: &mut Told,
+) -> Result<Option<Compared>, Failure> {
+    let release = Upgraded::of(installed, &arguments.release_namespace(), judge)?;
+    let renders = match (task, &arguments.install, &arguments.upgrade) {
+        (Some(task), _, _) => Renders::rendered(arguments, task, release.as_ref(), told),
+        (None, Some(install), Some(upgrade)) => Renders::given(arguments, [install, upgrade], told),
+        (None, _, _) => Err(Failure("there is no chart to judge".to_owned())),
+    }?;
+    let cluster = match &release {
+        Some(release) if !judge.sees_cluster => live(release.objects_namespace(), told),
+        Some(_) | None => judge.cluster.as_ref().clone(),
+    };
+    let old = task.and_then(|task| task.old.as_ref());
+    let compared = Compare { arguments, old, judge, cluster, renders: &renders }.judge(release.as_ref());
+    Ok(compared.map_err(|reason| told.cannot_judge(&reason)).ok())
+}
+
+/// The Jobs and ServiceAccounts that live where a release has its objects.
+fn live(namespace: &str, told: &mut Told) -> ClusterView {
+    let read = kubectl::live(namespace);
+    let read = read.and_then(|printed| cluster::read(&printed).map_err(|error| error.to_string()));
+    match read {
+        Ok(view) => view.within(namespace),
+        Err(reason) => {
+            told.remark(&format!(
+                "the Jobs and ServiceAccounts of namespace {} could not be read, only the records are compared: {}",
+                Shown(namespace),
+                Shown(&reason)
+            ));
+            ClusterView::default()
+        }
+    }
+}
+
+impl Compared {
+    /// One result for both sides.
+    pub(in crate::cli) fn judged(self) -> Judged {
+        let (says, judged) = self.parts();
+        let title = format!("{}: {says}", judged.source);
+        judged.called(title)
+    }
+
+    /// What is compared, and one result for both sides.
+    pub(super) fn parts(self) -> (String, Judged) {
+        let (_, after) = self.after;
+        let judged = match self.before {
+            Some((_, Some(before))) => before.followed_by(after),
+            Some((_, None)) | None => after,
+        };
+        (self.says, judged)
+    }
+}
+
+fn says_something(before: Option<&Before>) -> bool {
+    let judged = before.and_then(|(_, judged)| judged.as_ref());
+    judged.is_some_and(Judged::says_something)
+}
+
+/// Which objects a render has, and which of them are hooks.
+fn sides(render: &Render) -> BTreeSet<([&str; 3], bool)> {
+    let named = render.documents.iter().map(|Document { head, .. }| {
+        ([head.kind.as_str(), &head.namespace, &head.name], head.annotations.contains_key(HOOK))
+    });
+    named.collect()
+}
+
+/// How much a render holds.
+fn contents(render: &Render) -> String {
+    let counted = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+    let hooks = render.documents.iter().filter(|document| document.head.annotations.contains_key(HOOK)).count();
+    format!("{} and {}", counted(hooks, "hook"), counted(render.documents.len() - hooks, "resource"))
+}
+
+/// The chart that is judged, its judge, and the cluster that it meets.
+struct Compare<'a> {
+    arguments: &'a RenderArguments,
+    /// What the upgrade starts from, where it is another chart.
+    old: Option<&'a Chart>,
+    judge: &'a Judge,
+    cluster: ClusterView,
+    renders: &'a Renders,
+}
+
+impl Compare<'_> {
+    fn judge(&self, release: Option<&Upgraded<'_>>) -> Result<Compared, String> {
+        let dropped = self.renders.dropped_hooks(release);
+        let upgrade = self.upgrade(&self.renders.upgrade, release, &dropped);
+        let soon = self.renders.soon.as_ref().map(|soon| self.upgrade(soon, release, &dropped));
+        let (before, judged) = match &self.renders.install {
+            None => {
+                let baseline = release.map(|release| release.current);
+                let judged = self.verdict(&upgrade, baseline, &self.cluster)?;
+                (baseline.map(|record| (record.clone(), None)), judged)
+            }
+            Some(install) => self.judge_both(install, (&upgrade, soon.as_ref()))?,
+        };
+        let judged = if judged.has_found(RuleId::DroppedHook) { judged } else { judged.with_warnings(&self.dropped()) };
+        let says = self.says(release, judged.says_something() || says_something(before.as_ref()));
+        Ok(Compared { before, after: (upgrade, judged), says })
+    }
+
+    /// What is compared, and whether it agrees.
+    fn says(&self, release: Option<&Upgraded<'_>>, says_something: bool) -> String {
+        let Renders { install, upgrade, .. } = self.renders;
+        let before = match (release, self.old) {
+            (Some(release), _) => format!("revision {} of {}", release.current.version(), release.current.release()),
+            (None, Some(old)) => format!("the install of {}", old.source),
+            (None, None) => "the install".to_owned(),
+        };
+        if says_something {
+            return format!("{before} and the upgrade over it");
+        }
+        let compared = install.iter().chain([upgrade]).map(contents).collect::<Vec<_>>().join(" against ");
+        let agree = match install {
+            Some(install) if sides(install) == sides(upgrade) => "agree",
+            Some(_) | None => "differ in nothing that a rule is about",
+        };
+        format!("{before} and the upgrade over it {agree} ({compared})")
+    }
+
+    /// The upgrade over a render of the install, which is judged as well unless it is installed already.
+    fn judge_both(&self, install: &Render, upgrades: Upgrades<'_>) -> Result<(Option<Before>, Judged), String> {
+        // Without a view of the cluster the chart is the first thing in it.
+        let cluster = if self.judge.sees_cluster { self.cluster.clone() } else { ClusterView::empty() };
+        let left = install.left_by_install(self.arguments.release_name(), &self.renders.namespace);
+        let installed = cluster.with_objects(left);
+        let install = self.install(install);
+        if self.old.is_some() {
+            let judged = self.over(&install, upgrades, &installed)?;
+            return Ok((Some((install, None)), judged));
+        }
+        let (first, second) = thread::scope(|scope| {
+            let first = scope.spawn(|| self.verdict(&install, None, &cluster));
+            let second = self.over(&install, upgrades, &installed);
+            (first.join(), second)
+        });
+        let first = first.unwrap_or_else(|_| Err("cannot judge the install".to_owned()))?;
+        Ok((Some((install, Some(self.without_guesses(first)))), second?))
+    }
+
+    /// The upgrade over an install; one that comes soon adds its denials.
+    fn over(
+        &self,
+        install: &StoredRecord,
+        (upgrade, soon): Upgrades<'_>,
+        installed: &ClusterView,
+    ) -> Result<Judged, String> {
+        let judged = self.verdict(upgrade, Some(install), installed)?;
+        let Some(soon) = soon else { return Ok(judged) };
+        let soon = self.verdict(soon, Some(install), installed)?;
+        Ok(soon.retaining(|finding| finding.level == Level::Deny).followed_by(judged))
+    }
+
+    /// Drops what the install alone could only guess of hooks that the upgrade has too.
+    fn without_guesses(&self, judged: Judged) -> Judged {
+        judged.retaining(|finding| !(finding.is_of(RuleId::OneSidedHook) && self.renders.upgrade_has(&finding.object)))
+    }
+
+    /// Warnings about hooks that Helm has dropped, where nothing is lost by it that was there.
+    fn dropped(&self) -> Vec<String> {
+        let warning = |events: &String| {
+            format!(
+                "Helm drops a document of this chart: its {HOOK} is \"{}\", which has an event that Helm does not know, or \
+                 an empty one. No such object is created.",
+                Shown(events)
+            )
+        };
+        self.renders.dropped.iter().map(warning).collect()
+    }
+
+    fn upgrade(
+        &self,
+        render: &Render,
+        release: Option<&Upgraded<'_>>,
+        dropped_hooks: &BTreeMap<String, String>,
+    ) -> StoredRecord {
+        let revision = Revision { dropped_hooks: Some(dropped_hooks), ..self.revision(render) };
+        let Some(Upgraded { current, stored, next, .. }) = release else { return self.record(&revision) };
+        // An upgrade applies its objects by the method of the revision before it, unless it is told otherwise.
+        let revision = Revision { version: *next, apply_method: stored.apply_method(), ..revision };
+        StoredRecord::of(&revision, current.storage(), &self.renders.namespace)
+    }
+
+    fn install(&self, render: &Render) -> StoredRecord {
+        // A rule guesses from the templates what the upgrade would render, and here that is known.
+        let templates = Templates::new();
+        let revision = self.revision(render);
+        self.record(&Revision { version: 1, status: "pending-install", templates: &templates, ..revision })
+    }
+
+    fn record(&self, revision: &Revision<'_>) -> StoredRecord {
+        StoredRecord::of(revision, Storage::Secret, &self.renders.namespace)
+    }
+
+    /// Revision 2, an upgrade.
+    fn revision<'r>(&'r self, render: &'r Render) -> Revision<'r> {
+        Revision {
+            name: self.arguments.release_name(),
+            namespace: &self.renders.namespace,
+            version: 2,
+            status: "pending-upgrade",
+            chart: render.chart(),
+            documents: &render.documents,
+            templates: &self.renders.hook_templates,
+            apply_method: self.renders.apply_method,
+            dropped_hooks: None,
+        }
+    }
+
+    fn verdict(
+        &self,
+        record: &StoredRecord,
+        baseline: Option<&StoredRecord>,
+        cluster: &ClusterView,
+    ) -> Result<Judged, String> {
+        let source = self.renders.source.clone();
+        let place = Place { file: source.clone(), line: None };
+        let judged = self.judge.verdict(record, baseline, cluster, (source, place))?;
+        Ok(judged.in_templates(|object, path| self.renders.template(object, path)))
+    }
+}
