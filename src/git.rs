@@ -1,7 +1,8 @@
 //! The `git` on the PATH: a chart as it was at a revision, without touching the work tree or its index.
 
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -10,8 +11,9 @@ use thiserror::Error;
 /// Set in git's own hooks, they would name another repository or another index than those of the folder that is asked.
 const OF_HOOKS: [&str; 4] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"];
 
-/// The mode of a symbolic link.
+/// The modes of a symbolic link and of a folder.
 const LINK: &[u8] = b"120000 ";
+const FOLDER: &[u8] = b"040000 ";
 
 /// Why there is no chart of that revision.
 #[derive(Debug, Error)]
@@ -20,7 +22,7 @@ pub(crate) enum GitError {
     Missing,
     #[error("cannot run git: {0}")]
     Run(io::Error),
-    #[error("`{}` is in no git repository: {said}", folder.display())]
+    #[error("git finds no work tree around `{}`: {said}", folder.display())]
     NoRepository { folder: PathBuf, said: String },
     #[error(
         "git does not know the revision `{revision}`, and this is a shallow clone, which lacks older ones: fetch it \
@@ -30,16 +32,31 @@ pub(crate) enum GitError {
     Shallow { revision: String },
     #[error("git does not know the revision `{revision}`: {said}")]
     NoRevision { revision: String, said: String },
-    #[error("git cannot write out `{revision}`: {said}")]
-    Checkout { revision: String, said: String },
+    #[error("`{}` is a link or a submodule at `{revision}`, which cannot be followed; `--against` takes a folder", path.display())]
+    NoFolder { path: PathBuf, revision: String },
+    #[error("git cannot read `{revision}`: {said}")]
+    Read { revision: String, said: String },
+    #[error("`{revision}` cannot be written out: {reason}")]
+    Write { revision: String, reason: io::Error },
+}
+
+/// How much of a repository is written out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// The folder, and all of the repository where a link in it may lead out.
+    Folder,
+    Repository,
 }
 
 /// A folder of a repository at one revision.
 pub(crate) struct Tree {
     repository: PathBuf,
+    /// As the user calls it.
     revision: String,
-    /// The folder's path in the repository, with a slash at its end; empty for the repository itself.
-    prefix: String,
+    /// What that was when it was asked for: a branch moves.
+    commit: String,
+    /// Where the folder is in the repository; empty for the repository itself.
+    prefix: PathBuf,
 }
 
 impl Tree {
@@ -54,58 +71,86 @@ impl Tree {
         if !root.status.success() {
             return Err(GitError::NoRepository { folder: folder.to_owned(), said: said(&root) });
         }
-        let tree = Self { repository: line(&root).into(), revision: revision.to_owned(), prefix: line(&prefix) };
+        let repository = path(line(&root.stdout));
         let commit = format!("{revision}^{{commit}}");
-        let known = run(tree.git(None).args(["rev-parse", "--verify", "--end-of-options", &commit]))?;
+        let known = run(command(&repository).args(["rev-parse", "--verify", "--end-of-options", &commit]))?;
         if known.status.success() {
-            return Ok(tree);
+            let commit = String::from_utf8_lossy(line(&known.stdout)).into_owned();
+            let tree = Self { repository, revision: revision.to_owned(), commit, prefix: path(line(&prefix.stdout)) };
+            return tree.checked();
         }
+        let shallow = run(command(&repository).args(["rev-parse", "--is-shallow-repository"]))?;
         let revision = revision.to_owned();
-        Err(match line(&run(tree.git(None).args(["rev-parse", "--is-shallow-repository"]))?).as_str() {
-            "true" => GitError::Shallow { revision },
+        Err(match line(&shallow.stdout) {
+            b"true" => GitError::Shallow { revision },
             _ => GitError::NoRevision { revision, said: said(&known) },
         })
+    }
+
+    /// The revision's own folders lead to it, no links.
+    fn checked(self) -> Result<Self, GitError> {
+        for path in self.prefix.ancestors().filter(|path| !path.as_os_str().is_empty()) {
+            if self.entry(path)?.is_some_and(|entry| !entry.starts_with(FOLDER)) {
+                return Err(GitError::NoFolder { path: path.to_owned(), revision: self.revision });
+            }
+        }
+        Ok(self)
     }
 
     /// A file of the folder; `None` where the revision has none of that name.
     ///
     /// # Errors
     ///
-    /// When git cannot be run.
-    pub(crate) fn file(&self, name: &str) -> Result<Option<Vec<u8>>, GitError> {
-        let object = format!("{}:{}{name}", self.revision, self.prefix);
-        let shown = run(self.git(None).args(["cat-file", "blob", &object]))?;
-        Ok(shown.status.success().then_some(shown.stdout))
+    /// When git cannot read it.
+    pub(crate) fn file(&self, name: impl AsRef<Path>) -> Result<Option<Vec<u8>>, GitError> {
+        let Some(entry) = self.entry(&self.prefix.join(name))? else { return Ok(None) };
+        let object = entry.split(|byte| [b' ', b'\t'].contains(byte)).nth(2).unwrap_or_default();
+        let object = String::from_utf8_lossy(object);
+        self.done(run(self.git(None).args(["cat-file", "blob", &object]))?).map(Some)
     }
 
-    /// Writes the folder out below another one, and all else of the repository where `whole` or a link may lead there.
+    /// Mode, type and object of what the revision has at a path.
+    fn entry(&self, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
+        let listed = self.done(run(self.git(None).args(["ls-tree", "-z", &self.commit, "--"]).arg(path))?)?;
+        Ok(Some(listed).filter(|listed| !listed.is_empty()))
+    }
+
+    /// Writes the folder out below another one, and gives its path there.
     ///
     /// # Errors
     ///
     /// When git cannot read the revision, or the files cannot be written.
-    pub(crate) fn write(&self, into: &Path, whole: bool) -> Result<PathBuf, GitError> {
+    pub(crate) fn write(&self, into: &Path, extent: Extent) -> Result<PathBuf, GitError> {
         let index = into.join("index");
-        let done = |output: Output| {
-            let failed = || GitError::Checkout { revision: self.revision.clone(), said: said(&output) };
-            if output.status.success() { Ok(output.stdout) } else { Err(failed()) }
-        };
-        done(run(self.git(Some(&index)).args(["read-tree", &self.revision]))?)?;
-        let list = |folder: &str| done(run(self.git(Some(&index)).args(["ls-files", "-sz", "--", folder]))?);
-        let folder = if self.prefix.is_empty() { "." } else { &self.prefix };
+        self.done(run(self.git(Some(&index)).args(["read-tree", &self.commit]))?)?;
+        let list = |path: &Path| self.done(run(self.git(Some(&index)).args(["ls-files", "-sz", "--"]).arg(path))?);
+        let everything = Path::new(".");
+        let folder = if self.prefix.as_os_str().is_empty() { everything } else { &self.prefix };
         let mut entries = list(folder)?;
-        if whole || entries.split(|byte| *byte == 0).any(|entry| entry.starts_with(LINK)) {
-            entries = list(".")?;
+        let has_links = entries.split(|byte| *byte == 0).any(|entry| entry.starts_with(LINK));
+        if extent == Extent::Repository || has_links {
+            entries = list(everything)?;
         }
         // Mode, object and stage stand before a tab.
         let names = entries.split(|byte| *byte == 0).filter_map(|entry| entry.splitn(2, |byte| *byte == b'\t').nth(1));
         let names = names.collect::<Vec<_>>().join(&0);
+        let unwritten = |reason| GitError::Write { revision: self.revision.clone(), reason };
+        // A pipe could fill while git complains.
+        let list = into.join("names");
+        fs::write(&list, names).map_err(unwritten)?;
         let tree = into.join("tree");
         let mut prefix = OsString::from("--prefix=");
         prefix.push(tree.join(""));
         let mut checkout = self.git(Some(&index));
         checkout.arg("checkout-index").arg(prefix).args(["-z", "--stdin"]);
-        done(run_with(&mut checkout, &names)?)?;
+        checkout.stdin(File::open(&list).map_err(unwritten)?);
+        self.done(checkout.output().map_err(GitError::of_run)?)?;
         Ok(tree.join(&self.prefix))
+    }
+
+    fn done(&self, output: Output) -> Result<Vec<u8>, GitError> {
+        let failed = |output| GitError::Read { revision: self.revision.clone(), said: said(output) };
+        if output.status.success() { Ok(output.stdout) } else { Err(failed(&output)) }
     }
 
     fn git(&self, index: Option<&Path>) -> Command {
@@ -120,26 +165,28 @@ fn command(folder: &Path) -> Command {
     for name in OF_HOOKS {
         git.env_remove(name);
     }
-    git.arg("-C").arg(folder);
+    // A folder's name may begin as a pattern does.
+    git.arg("-C").arg(folder).arg("--literal-pathspecs");
     git
 }
 
 fn run(git: &mut Command) -> Result<Output, GitError> {
-    run_with(git, b"")
+    git.stdin(Stdio::null()).output().map_err(GitError::of_run)
 }
 
-fn run_with(git: &mut Command, input: &[u8]) -> Result<Output, GitError> {
-    let git = git.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = git.spawn().map_err(GitError::of_run)?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // A git that has failed reads no further, and says why itself.
-        let _ = stdin.write_all(input);
-    }
-    child.wait_with_output().map_err(GitError::of_run)
+fn line(output: &[u8]) -> &[u8] {
+    let line = output.strip_suffix(b"\n").unwrap_or(output);
+    line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-fn line(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).trim_end_matches(['\r', '\n']).to_owned()
+#[cfg(unix)]
+fn path(bytes: &[u8]) -> PathBuf {
+    <OsString as std::os::unix::ffi::OsStringExt>::from_vec(bytes.to_owned()).into()
+}
+
+#[cfg(not(unix))]
+fn path(bytes: &[u8]) -> PathBuf {
+    String::from_utf8_lossy(bytes).into_owned().into()
 }
 
 /// Git's words in one line.

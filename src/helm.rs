@@ -42,7 +42,7 @@ pub enum HelmError {
     Helm2,
     #[error("the chart cannot be copied: {0}")]
     Copy(io::Error),
-    #[error("there is no such file or folder, and helm cannot pull it: {}", last_line(said))]
+    #[error("helm cannot pull it: {}", last_line(said))]
     Pull { said: Vec<u8> },
     #[error("`helm dependency build` fails: {}", last_line(said))]
     Dependencies { said: Vec<u8> },

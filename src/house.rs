@@ -51,7 +51,7 @@ struct Rules {
 
 /// Values files that are given together.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a file, or a list of files that are given together")]
 enum OneOrMore {
     One(PathBuf),
     More(Vec<PathBuf>),
@@ -69,7 +69,8 @@ impl TryFrom<String> for PathPattern {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let pattern = Pattern::from_str(text.trim_start_matches("./").trim_end_matches('/'));
+        let path = if text == "." { "" } else { text.trim_start_matches("./").trim_end_matches('/') };
+        let pattern = Pattern::from_str(path);
         pattern.map(Self).map_err(|error| format!("`{}` is no pattern of paths: {}", Visible(&text), error.msg))
     }
 }
@@ -109,8 +110,10 @@ impl House {
         let rules: Option<Rules> = serde_saphyr::from_str(text).map_err(|error| {
             let line = error.location().map_or(1, |location| location.line());
             let problem = error.without_snippet().to_string();
-            let problem = problem.rsplit_once(" at line ").map_or(&*problem, |(problem, _)| problem).to_owned();
-            HouseError::Malformed { file: file.clone(), line, problem }
+            let problem = problem.rsplit_once(" at line ").map_or(&*problem, |(problem, _)| problem);
+            // Some of the library's advice is for those who call it.
+            let problem = problem.split([',', ';']).next().filter(|_| is_for_programmers(problem)).unwrap_or(problem);
+            HouseError::Malformed { file: file.clone(), line, problem: problem.to_owned() }
         })?;
         let folder = file.parent().map(Path::to_owned).unwrap_or_default();
         Ok(Self { folder, rules: rules.unwrap_or_default(), text: text.to_owned(), file })
@@ -167,9 +170,12 @@ impl House {
         for PathPattern(pattern) in &self.rules.charts {
             let folder = Pattern::escape(&self.folder.to_string_lossy());
             let found = glob::glob_with(&format!("{folder}/{pattern}/Chart.yaml"), MATCHING);
-            let found = found.into_iter().flatten().filter_map(|path| Some(path.ok()?.parent()?.to_owned()));
             let before = charts.len();
-            charts.extend(found);
+            for found in found.into_iter().flatten() {
+                let found =
+                    found.map_err(|error| HouseError::Read { file: error.path().to_owned(), reason: error.into() })?;
+                charts.extend(found.parent().filter(|chart| self.is_no_part(chart)).map(Path::to_owned));
+            }
             if charts.len() == before {
                 return Err(HouseError::NoChart { file: self.file.clone(), pattern: pattern.to_string() });
             }
@@ -177,15 +183,29 @@ impl House {
         Ok(charts)
     }
 
+    /// A chart of its own: not one below another, nor in a hidden folder.
+    fn is_no_part(&self, chart: &Path) -> bool {
+        let folders = chart.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.folder));
+        let is_below_a_chart =
+            folders.clone().any(|folder| folder != self.folder && folder.join("Chart.yaml").exists());
+        let inside = chart.strip_prefix(&self.folder).unwrap_or(chart);
+        !is_below_a_chart && inside.iter().all(|name| !name.as_encoded_bytes().starts_with(b"."))
+    }
+
     /// The values files of a chart, each time those that are given together.
     #[must_use]
     pub(crate) fn values_of(&self, chart: &Path) -> Vec<Vec<PathBuf>> {
         let of_chart = self.rules.values.iter().filter(|(pattern, _)| self.covers(pattern, chart));
         let files = of_chart.flat_map(|(_, files)| files).map(|files| match files {
-            OneOrMore::One(file) => vec![self.folder.join(file)],
-            OneOrMore::More(files) => files.iter().map(|file| self.folder.join(file)).collect(),
+            OneOrMore::One(file) => vec![self.placed(file)],
+            OneOrMore::More(files) => files.iter().map(|file| self.placed(file)).collect(),
         });
         files.collect()
+    }
+
+    /// What has a scheme Helm fetches.
+    fn placed(&self, file: &Path) -> PathBuf {
+        if file.to_string_lossy().contains("://") { file.to_owned() } else { self.folder.join(file) }
     }
 
     /// Whether what a rule finds at a path is ignored.
@@ -203,7 +223,13 @@ impl House {
     }
 }
 
-/// The path from the root, through links, as far as it exists.
+/// The path from the root, through links as far as it exists.
 fn resolved(path: &Path) -> PathBuf {
-    fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
+    let above = || Some(resolved(path.parent()?).join(path.file_name()?));
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    fs::canonicalize(path).ok().or_else(above).unwrap_or_else(|| path.to_owned())
+}
+
+fn is_for_programmers(problem: &str) -> bool {
+    ["DuplicateKeyPolicy", "from_str_multiple"].iter().any(|name| problem.contains(name))
 }

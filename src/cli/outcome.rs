@@ -89,7 +89,7 @@ fn error(reason: &str) -> String {
 }
 
 fn note(text: &str) -> String {
-    format!("note: {text}\n")
+    format!("note: {}\n", Visible(text))
 }
 
 fn tell(text: &str) {
@@ -113,13 +113,24 @@ impl Told {
         self.text.push_str(&note(text));
     }
 
+    pub(in crate::cli) fn append(&mut self, other: Self) {
+        self.text.push_str(&other.text);
+        self.could_not_judge |= other.could_not_judge;
+    }
+
+    /// Tells what went wrong as a note: there is another way.
+    pub(in crate::cli) fn excuse(&mut self, other: Self, text: &str) {
+        self.text.push_str(&other.text);
+        self.remark(text);
+    }
+
     /// The words of another program, as they are.
     pub(in crate::cli) fn say(&mut self, words: &str) {
         self.text.push_str(words);
     }
 
-    /// It says that something could not be judged in words that are known, or they are from now on.
-    pub(in crate::cli) fn cannot_judge_as(&self, known: &mut BTreeSet<String>) -> bool {
+    /// The same failure has been told; from now on it has.
+    pub(in crate::cli) fn repeats(&self, known: &mut BTreeSet<String>) -> bool {
         self.could_not_judge && !known.insert(self.text.clone())
     }
 

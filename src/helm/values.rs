@@ -140,6 +140,20 @@ impl Values {
         self.single.iter().any(|(_, text)| text.contains("null")) || self.files.iter().any(in_file)
     }
 
+    /// The same with other files in the place of those for which there are some.
+    ///
+    /// # Errors
+    ///
+    /// Those of `other`.
+    pub fn with_files<E>(mut self, mut other: impl FnMut(&Path) -> Result<Option<PathBuf>, E>) -> Result<Self, E> {
+        for file in &mut self.files {
+            if let Some(path) = other(Path::new(&file.called))? {
+                file.path = path;
+            }
+        }
+        Ok(self)
+    }
+
     /// As arguments of `helm template`.
     pub fn arguments(&self) -> impl Iterator<Item = OsString> {
         let files = self.files.iter().flat_map(|file| [OsString::from("--values"), file.path.clone().into()]);

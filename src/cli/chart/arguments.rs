@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::arguments::JudgeArguments;
-use crate::cli::outcome::{namespace_in_use, namespace_of_helm};
+use crate::cli::outcome::{Failure, namespace_in_use, namespace_of_helm};
 use crate::helm::values::{Given, Reuse};
 
 /// Judges charts before they are installed: what would flip between an install and the upgrade over it
@@ -29,14 +29,14 @@ pub(in crate::cli) struct Arguments {
     pub(super) chart: Vec<PathBuf>,
     #[command(flatten)]
     pub(super) renders: RenderArguments,
-    /// Judge the upgrade from the chart as it was at this git revision
-    #[arg(long, value_name = "REVISION", conflicts_with_all = ["against", "release", "install"])]
+    /// Judge the upgrade from the chart, and values files, as they were at this git revision
+    #[arg(long, value_name = "REVISION", conflicts_with_all = ["against", "release", "install", "reuse_values", "reset_values", "reset_then_reuse_values"])]
     pub(super) against_ref: Option<String>,
     /// The repository of the chart, as `helm template` takes it
-    #[arg(long, value_name = "URL", requires = "chart")]
+    #[arg(long, value_name = "URL", requires = "chart", conflicts_with = "install")]
     pub(super) repo: Option<String>,
     /// The version of a chart from a repository; by default the newest
-    #[arg(long, value_name = "VERSION", requires = "chart")]
+    #[arg(long, value_name = "VERSION", requires = "chart", conflicts_with = "install")]
     pub(super) version: Option<String>,
     /// Read no `.stable-hooks.yaml`
     #[arg(long)]
@@ -52,13 +52,13 @@ pub(in crate::cli) struct RenderArguments {
     #[arg(long, value_name = "FILE", requires = "upgrade", conflicts_with_all = ["chart", "against", "release", "values", "set", "set_string", "set_json", "set_file", "set_literal", "kube_version", "api_versions", "more"])]
     pub(super) install: Option<PathBuf>,
     /// A render of the upgrade (`helm template --is-upgrade`) that was made elsewhere
-    #[arg(long, value_name = "FILE", requires = "install")]
+    #[arg(long, value_name = "FILE", requires = "install", conflicts_with_all = ["chart", "against", "release"])]
     pub(super) upgrade: Option<PathBuf>,
     /// Judge the upgrade from this chart, an older version for example: a folder, an archive, or what Helm fetches
     #[arg(long, value_name = "CHART", conflicts_with = "release")]
     pub(super) against: Option<PathBuf>,
-    /// The values of the other chart, where they are not the same; instead of -f and --set
-    #[arg(long, value_name = "FILE", value_delimiter = ',', requires = "against")]
+    /// The values of the chart that the upgrade starts from, where they are not the same; instead of -f and --set
+    #[arg(long, value_name = "FILE", value_delimiter = ',', conflicts_with_all = ["install", "release"])]
     pub(super) against_values: Vec<PathBuf>,
     /// Judge the upgrade of this release, whose records `kubectl` reads; without values given, with those of the release
     #[arg(long, value_name = "NAME", conflicts_with = "name")]
@@ -92,13 +92,13 @@ pub(in crate::cli) struct RenderArguments {
 #[derive(Debug, Args)]
 pub(super) struct ReuseArguments {
     /// As Helm's flag: all values of the release, those of its chart too, and over them the given ones
-    #[arg(long, requires = "release")]
+    #[arg(long, requires = "release", conflicts_with_all = ["against", "install", "name"])]
     reuse_values: bool,
     /// As Helm's flag: the given values alone
-    #[arg(long, requires = "release")]
+    #[arg(long, requires = "release", conflicts_with_all = ["against", "install", "name"])]
     reset_values: bool,
     /// As Helm's flag: the values that the release was given, and over them those given now
-    #[arg(long, requires = "release")]
+    #[arg(long, requires = "release", conflicts_with_all = ["against", "install", "name"])]
     reset_then_reuse_values: bool,
 }
 
@@ -140,6 +140,15 @@ impl RenderArguments {
         let has_values = self.given() != (Given::default(), Vec::new());
         let has_versions = self.kube_version.is_some() || !self.api_versions.is_empty();
         has_values || has_versions || self.against.is_some() || self.release.is_some()
+    }
+
+    /// Values of another chart go with one.
+    pub(super) fn check_old_values(&self) -> Result<(), Failure> {
+        if self.against_values.is_empty() || self.against.is_some() {
+            return Ok(());
+        }
+        let missing = "--against-values are those of the chart that the upgrade starts from: name that with --against";
+        Err(Failure(missing.to_owned()))
     }
 
     /// Values are given for all charts.

@@ -54,6 +54,7 @@ pub(in crate::cli) fn compare_one(
     arguments: &RenderArguments,
     reading: &mut Reading<'_>,
 ) -> Result<Option<Compared>, Failure> {
+    arguments.check_old_values()?;
     let Some(installed) = installed(arguments, reading) else { return Ok(None) };
     let folder = Folder::new().map_err(no_folder)?;
     let task = chart.map(|chart| task(chart, arguments, &folder)).transpose()?;

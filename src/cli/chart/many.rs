@@ -1,11 +1,14 @@
 //! Several charts, each with several sets of values, judged side by side and told in the order in which they were given.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
+
+use stable_hooks_policy::shown::Visible;
 
 use super::arguments::Arguments;
 use super::compare::{compare, installed, judge as judge_of, no_folder};
-use super::task::{Chart, GivenValues, Task};
+use super::task::{Chart, GivenValues, Task, values_at};
 use crate::cli::arguments::Judge;
 use crate::cli::outcome::{Failure, Told, remark};
 use crate::cli::release::Reading;
@@ -36,9 +39,22 @@ struct Item {
     number: usize,
 }
 
-/// Values files that a chart is judged with, and what they are called: its own values, or those of the command line, have
-/// no name.
-type Set = (Option<String>, Vec<PathBuf>);
+/// The values that a chart is judged with.
+enum ValueSet {
+    /// The chart's own, or those of the command line.
+    Given,
+    Files {
+        called: String,
+        files: Vec<PathBuf>,
+    },
+}
+
+/// What was found with several sets of values alike.
+struct Found {
+    says: String,
+    sets: Vec<ValueSet>,
+    judged: Judged,
+}
 
 /// What one chart came to.
 struct Done {
@@ -59,19 +75,22 @@ pub(super) fn judge(arguments: &Arguments, run: &mut Run) -> Result<(), Failure>
         }
         return Ok(());
     }
-    let Some(installed) = installed(&arguments.renders, &mut Reading { judge: &judge, run }) else { return Ok(()) };
+    if arguments.against_ref.is_none() {
+        arguments.renders.check_old_values()?;
+    }
     let folder = &Folder::new().map_err(no_folder)?;
     let charts = charts(arguments, folder)?;
-    let old = match &arguments.renders.against {
-        Some(old) => Some(Chart::of(old, Repository::default(), &part(folder, "against".to_owned())?)?),
-        None => None,
-    };
     if charts.len() > 1 {
         only_one(arguments)?;
         Helm::of_the_user().check().map_err(|error| Failure(error.to_string()))?;
     }
-    let items: Vec<_> =
-        charts.into_iter().zip(0..).map(|(chart, number)| Item::new(chart, number, arguments)).collect();
+    let Some(installed) = installed(&arguments.renders, &mut Reading { judge: &judge, run }) else { return Ok(()) };
+    let old = match &arguments.renders.against {
+        Some(old) => Some(Chart::of(old, Repository::default(), &part(folder, "against".to_owned())?)?),
+        None => None,
+    };
+    let item = |(chart, number)| Item::new(chart?, number, arguments);
+    let items: Vec<_> = charts.into_iter().zip(0..).map(item).collect();
     let values = GivenValues::read(&arguments.renders, folder)?;
     let shared = Shared { arguments, judge: &judge, folder, values, installed, old };
     run.begin_charts(items.len());
@@ -86,7 +105,7 @@ pub(super) fn judge(arguments: &Arguments, run: &mut Run) -> Result<(), Failure>
             waiting.insert(number, done);
             while let Some(Done { told, judged, ignored: count, house }) = waiting.remove(&due) {
                 // Charts of one house file have its faults in common.
-                if !told.cannot_judge_as(&mut known) {
+                if !told.repeats(&mut known) {
                     run.tell(told);
                 }
                 for judged in &judged {
@@ -111,23 +130,33 @@ pub(super) fn judge(arguments: &Arguments, run: &mut Run) -> Result<(), Failure>
     Ok(())
 }
 
-/// The charts that are given, or that a house file names.
-fn charts(arguments: &Arguments, folder: &Folder) -> Result<Vec<Chart>, Failure> {
+/// The charts that are given, or that a house file names; each once.
+fn charts(arguments: &Arguments, folder: &Folder) -> Result<Vec<Result<Chart, Failure>>, Failure> {
     let repository = Repository { url: arguments.repo.as_deref(), version: arguments.version.as_deref() };
     let of_house = if arguments.chart.is_empty() { of_house(arguments)? } else { Vec::new() };
-    let mut charts = Vec::new();
+    let (mut charts, mut known) = (Vec::new(), BTreeSet::new());
     for given in arguments.chart.iter().chain(&of_house) {
-        if repository.url.is_some() || !given.is_dir() || given.join("Chart.yaml").exists() {
-            charts.push(Chart::of(given, repository, &part(folder, format!("pulled-{}", charts.len()))?)?);
-            continue;
+        let is_chart = repository.url.is_some() || !given.is_dir() || given.join("Chart.yaml").exists();
+        let below = if is_chart { Ok(vec![given.clone()]) } else { below(given) };
+        for chart in below.map_or_else(|failure| vec![Err(failure)], |below| below.into_iter().map(Ok).collect()) {
+            let mut is_new = |chart: &PathBuf| known.insert(chart.canonicalize().unwrap_or_else(|_| chart.clone()));
+            if chart.as_ref().is_ok_and(|chart| !is_new(chart)) {
+                continue;
+            }
+            let part = part(folder, format!("pulled-{}", charts.len()))?;
+            charts.push(chart.and_then(|chart| Chart::of(&chart, repository, &part)));
         }
-        let below = Chart::below(given);
-        if below.is_empty() {
-            return Err(Failure(format!("{}: there is no Chart.yaml in it, nor in a folder of it", given.display())));
-        }
-        charts.extend(below.into_iter().map(|chart| Chart { source: chart.display().to_string(), chart }));
     }
     Ok(charts)
+}
+
+fn below(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let fail = |reason: &dyn Display| Failure(format!("{}: {reason}", folder.display()));
+    let below = Chart::below(folder).map_err(|error| fail(&error))?;
+    if below.is_empty() {
+        return Err(fail(&"there is no Chart.yaml in it, nor in a folder of it"));
+    }
+    Ok(below)
 }
 
 fn of_house(arguments: &Arguments) -> Result<Vec<PathBuf>, Failure> {
@@ -138,7 +167,12 @@ fn of_house(arguments: &Arguments) -> Result<Vec<PathBuf>, Failure> {
     }
     // People are told what they would type.
     let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
-    Ok(charts.into_iter().map(|chart| chart.strip_prefix(&here).map(Path::to_owned).unwrap_or(chart)).collect())
+    let called = |chart: PathBuf| match chart.strip_prefix(&here) {
+        Ok(inside) if inside.as_os_str().is_empty() => PathBuf::from("."),
+        Ok(inside) => inside.to_owned(),
+        Err(_) => chart,
+    };
+    Ok(charts.into_iter().map(called).collect())
 }
 
 /// What is said of one chart cannot be said of several.
@@ -172,26 +206,28 @@ impl Item {
     }
 
     /// The sets of values to judge the chart with.
-    fn sets(&self, shared: &Shared<'_>) -> Result<Vec<Set>, Failure> {
+    fn sets(&self, shared: &Shared<'_>) -> Result<Vec<ValueSet>, Failure> {
         let Self { chart: Chart { chart, source }, house, .. } = self;
-        let of_house = house.iter().flat_map(|house| house.values_of(Path::new(source)));
-        let of_house: Vec<_> = of_house.map(|files| (Some(called(&files, house.as_ref())), files)).collect();
-        if shared.arguments.renders.gives_values() || shared.arguments.renders.release.is_some() {
-            return match house.as_ref().filter(|_| !of_house.is_empty()) {
-                None => Ok(vec![(None, Vec::new())]),
-                Some(house) => Err(Failure(format!(
-                    "{source}: {} names the chart's values, and the command line gives others: say it in one place, or add \
-                     --no-config",
-                    house.file().display()
-                ))),
-            };
+        let of_house = house.iter().flat_map(|house| house.values_of(chart)).filter(|files| !files.is_empty());
+        let of_house = of_house.map(|files| ValueSet::Files { called: called(&files, house.as_ref()), files });
+        let of_house: Vec<_> = of_house.collect();
+        let renders = &shared.arguments.renders;
+        if renders.gives_values() || renders.release.is_some() {
+            let Some(house) = house.as_ref().filter(|_| !of_house.is_empty()) else { return Ok(vec![ValueSet::Given]) };
+            let others =
+                if renders.gives_values() { "the command line gives others" } else { "--release takes its own" };
+            return Err(Failure(format!(
+                "{}: {} names the chart's values, and {others}: say it in one place, or add --no-config",
+                Visible(source),
+                house.file().display()
+            )));
         }
         if !of_house.is_empty() {
             return Ok(of_house);
         }
-        let mut sets = vec![(None, Vec::new())];
-        sets.extend(ci_values(chart).into_iter().map(|file| (Some(called_in(&file, chart)), vec![file])));
-        Ok(sets)
+        let of_ci = ci_values(chart).into_iter();
+        let of_ci = of_ci.map(|file| ValueSet::Files { called: called_in(&file, chart), files: vec![file] });
+        Ok(std::iter::once(ValueSet::Given).chain(of_ci).collect())
     }
 }
 
@@ -211,6 +247,20 @@ fn called_in(file: &Path, folder: &Path) -> String {
 fn called(files: &[PathBuf], house: Option<&House>) -> String {
     let folder = house.and_then(|house| house.file().parent()).unwrap_or(Path::new(""));
     files.iter().map(|file| called_in(file, folder)).collect::<Vec<_>>().join(" + ")
+}
+
+impl Found {
+    /// The result under its chart's name, and those of its values unless they are taken for granted.
+    fn named(self, source: &str, is_alone: bool) -> Judged {
+        let sets = self.sets.iter().map(|set| match set {
+            ValueSet::Given => "its own values",
+            ValueSet::Files { called, .. } => called,
+        });
+        let sets = sets.collect::<Vec<_>>().join(", ");
+        let source = if is_alone { source.to_owned() } else { format!("{source} ({sets})") };
+        let title = format!("{source}: {}", self.says);
+        self.judged.of_source(source).called(title)
+    }
 }
 
 impl Shared<'_> {
@@ -233,34 +283,69 @@ impl Shared<'_> {
             Some(revision) => chart.at(revision, &part(self.folder, format!("old-{number}"))?, told)?,
             None => self.old.clone(),
         };
-        let mut results = Vec::<(String, Vec<Option<String>>, Judged)>::new();
-        let mut ignored = BTreeSet::new();
-        for ((set, files), at) in item.sets(self)?.into_iter().zip(0..) {
+        let (mut results, mut ignored) = (Vec::<Found>::new(), BTreeSet::new());
+        let sets = item.sets(self)?;
+        let is_only = sets.len() == 1;
+        for (set, at) in sets.into_iter().zip(0..) {
             let folder = part(self.folder, format!("chart-{number}-{at}"))?;
-            let values = if files.is_empty() { self.values.clone() } else { self.values.of_files(&files, &folder)? };
+            let values = self.values_of(&set, old.as_ref(), &folder, format!("values-{number}-{at}"))?;
             let Chart { chart, source } = chart.clone();
             let task = Task { chart, source, old: old.clone(), values, folder };
-            let Some(compared) = compare(Some(&task), &self.arguments.renders, &self.installed, &judge, told)? else {
-                continue;
+            let mut of_set = Told::default();
+            let compared = compare(Some(&task), &self.arguments.renders, &self.installed, &judge, &mut of_set);
+            let compared = match (compared, &set) {
+                (Ok(compared), _) => compared,
+                // Such a chart is made to be given values.
+                (Err(Failure(reason)), ValueSet::Given) if !is_only => {
+                    told.excuse(
+                        of_set,
+                        &format!("it is judged with the values of ci/ alone, for with its own: {reason}"),
+                    );
+                    continue;
+                }
+                (Err(Failure(reason)), _) => {
+                    of_set.cannot_judge(&reason);
+                    None
+                }
             };
+            told.append(of_set);
+            let Some(compared) = compared else { continue };
             let (says, judged) = compared.parts();
             let is_told = |finding: &Finding| !is_ignored(house.as_ref(), finding, &task);
             ignored.extend(judged.findings().iter().filter(|finding| !is_told(finding)).cloned());
             let judged = judged.retaining(is_told);
-            match results.iter_mut().find(|(other, _, found)| *other == says && found.says_the_same_as(&judged)) {
-                Some((_, sets, _)) => sets.push(set),
-                None => results.push((says, vec![set], judged)),
+            match results.iter_mut().find(|found| found.says == says && found.judged.says_the_same_as(&judged)) {
+                Some(found) => found.sets.push(set),
+                None => results.push(Found { says, sets: vec![set], judged }),
             }
         }
-        let is_alone = matches!(results.as_slice(), [(_, sets, _)] if matches!(sets.as_slice(), [None]));
-        let named = results.into_iter().map(|(says, sets, judged)| {
-            let sets = sets.into_iter().map(|set| set.unwrap_or_else(|| "its own values".to_owned()));
-            let sets = sets.collect::<Vec<_>>().join(", ");
-            let source = if is_alone { chart.source.clone() } else { format!("{} ({sets})", chart.source) };
-            let title = format!("{source}: {says}");
-            judged.of_source(source).called(title)
-        });
-        Ok((named.collect(), ignored.len()))
+        let is_alone =
+            is_only && matches!(results.as_slice(), [Found { sets, .. }] if matches!(sets[..], [ValueSet::Given]));
+        let named = results.into_iter().map(|found| found.named(&chart.source, is_alone)).collect();
+        Ok((named, ignored.len()))
+    }
+
+    /// The values of one set, and those of the chart that the upgrade starts from.
+    fn values_of(
+        &self,
+        set: &ValueSet,
+        old: Option<&Chart>,
+        folder: &Part<'_>,
+        at_revision: String,
+    ) -> Result<GivenValues, Failure> {
+        let values = match set {
+            ValueSet::Given => self.values.clone(),
+            ValueSet::Files { files, .. } => self.values.of_files(files, folder)?,
+        };
+        match &self.arguments.against_ref {
+            // There is nothing that others could be for.
+            _ if old.is_none() => Ok(GivenValues { old: None, ..values }),
+            Some(revision) if values.old.is_none() => {
+                let old = values_at(values.values.clone(), revision, &part(self.folder, at_revision)?)?;
+                Ok(GivenValues { old: Some(old), ..values })
+            }
+            _ => Ok(values),
+        }
     }
 
     /// The judge with the settings of a house file.
@@ -286,13 +371,13 @@ impl Shared<'_> {
 
 fn is_ignored(house: Option<&House>, finding: &Finding, task: &Task<'_>) -> bool {
     let (Some(house), Some(rule)) = (house, finding.rule.as_deref()) else { return false };
-    let chart = Path::new(&task.source);
-    let file = finding.template.as_ref().map(|place| Path::new(&place.file));
-    let file = match file {
-        Some(file) if file.is_file() => file.to_owned(),
-        // Helm calls what is packed by the chart's name, which need not be that of its folder.
-        Some(file) => chart.join(file.components().skip(1).collect::<PathBuf>()),
-        None => chart.to_owned(),
+    let file = match &finding.template {
+        None => task.chart.clone(),
+        Some(place) => match Path::new(&place.file).strip_prefix(&task.source) {
+            Ok(inside) => task.chart.join(inside),
+            // Helm calls what is packed by the chart's name.
+            Err(_) => task.chart.join(Path::new(&place.file).components().skip(1).collect::<PathBuf>()),
+        },
     };
     house.ignores(rule, &file)
 }

@@ -1,19 +1,22 @@
 //! One chart with one set of values, and the charts that a run is given.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use stable_hooks_policy::shown::Visible;
 
 use super::arguments::RenderArguments;
 use crate::cli::outcome::{Failure, Told};
-use crate::git::Tree;
+use crate::git::{Extent, Tree};
 use crate::helm::folder::{Folder, Part};
 use crate::helm::values::{Given, Values};
 use crate::helm::{Helm, Repository};
 use crate::input;
+use crate::private;
 
 /// Where Helm looks for what a chart depends on.
 const CHARTS: &str = "charts";
@@ -76,55 +79,65 @@ impl Chart {
     /// What the user calls a chart: a file or a folder, or what only Helm can fetch.
     pub(super) fn of(called: &Path, repository: Repository<'_>, folder: &Part<'_>) -> Result<Self, Failure> {
         let source = called.display().to_string();
+        let shown = Visible(&source);
         let is_fetched = repository.url.is_some() || !called.exists();
         if !is_fetched {
             return match repository.version {
                 None => Ok(Self { chart: called.to_owned(), source }),
                 Some(_) => Err(Failure(format!(
-                    "--version chooses among the charts of a repository, and {source} is a file or a folder: leave it out"
+                    "--version chooses among the charts of a repository, and {shown} is a file or a folder: leave it out"
                 ))),
             };
         }
         let pulled = Helm::of_the_user().pull(called.as_os_str(), repository, folder.path());
-        let chart = pulled.map_err(|error| Failure(format!("{source}: {error}")))?;
+        let is_a_reference = repository.url.is_some() || source.contains("://");
+        let nothing = if is_a_reference { "" } else { "there is no such file or folder, and " };
+        let chart = pulled.map_err(|error| Failure(format!("{shown}: {nothing}{error}")))?;
         Ok(Self { chart, source })
     }
 
-    /// The charts in a folder that is none itself, however deep; a chart's own `charts/` are a part of it.
-    pub(super) fn below(folder: &Path) -> Vec<PathBuf> {
+    /// The charts in a folder that is none itself, however deep; a chart's own `charts/` are a part of it. A link is
+    /// followed to a chart, and no further: it could lead in a circle.
+    pub(super) fn below(folder: &Path) -> io::Result<Vec<PathBuf>> {
         let mut charts = Vec::new();
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let is_hidden = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        let folders =
-            entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path());
-        let mut folders: Vec<_> = folders.filter(|path| !is_hidden(path)).collect();
-        folders.sort();
-        for folder in folders {
-            if folder.join("Chart.yaml").is_file() {
-                charts.push(folder);
-            } else {
-                charts.extend(Self::below(&folder));
+        let mut entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let path = entry.path();
+            if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            if path.join("Chart.yaml").is_file() {
+                charts.push(path);
+            } else if entry.file_type()?.is_dir() {
+                charts.extend(Self::below(&path)?);
             }
         }
-        charts
+        Ok(charts)
     }
 
     /// The chart as it was at a git revision; `None` where there was none.
     pub(super) fn at(&self, revision: &str, folder: &Part<'_>, told: &mut Told) -> Result<Option<Self>, Failure> {
         let Self { chart, source } = self;
-        let fail = |reason: String| Failure(format!("{source}: {reason}"));
+        let shown = Visible(source);
+        let fail = |reason: &dyn Display| Failure(format!("{shown}: {reason}"));
         if !chart.is_dir() {
-            return Err(fail("--against-ref goes with a chart's folder in a git repository".to_owned()));
+            return Err(fail(&"--against-ref goes with a chart's folder in a git repository"));
         }
-        let tree = Tree::at(chart, revision).map_err(|error| fail(error.to_string()))?;
-        let file = |name| tree.file(name).map_err(|error| fail(error.to_string()));
-        let Some(metadata) = file("Chart.yaml")? else {
-            told.remark(&format!("{source} was not there yet at {revision}: it is judged as a new chart"));
+        let tree = Tree::at(chart, revision).map_err(|error| fail(&error))?;
+        let Some(metadata) = tree.file("Chart.yaml").map_err(|error| fail(&error))? else {
+            told.remark(&format!("{shown} was not there yet at {revision}: it is judged as a new chart"));
             return Ok(None);
         };
-        let lock = file("Chart.lock")?;
+        if chart.is_symlink() {
+            told.remark(&format!(
+                "{shown} is a link: what it leads to now is compared with what that was at {revision}"
+            ));
+        }
+        let lock = tree.file("Chart.lock").map_err(|error| fail(&error))?;
         let reaches_out = metadata.windows(FILE.len()).any(|bytes| bytes == FILE);
-        let old = tree.write(folder.path(), reaches_out).map_err(|error| fail(error.to_string()))?;
+        let extent = if reaches_out { Extent::Repository } else { Extent::Folder };
+        let old = tree.write(folder.path(), extent).map_err(|error| fail(&error))?;
         let wanted = Dependencies::of(&metadata);
         let agree = match lock {
             Some(lock) => fs::read(chart.join("Chart.lock")).is_ok_and(|now| now == lock),
@@ -134,14 +147,14 @@ impl Chart {
         let is_built = reaches_out && Helm::of_the_user().build_dependencies(&old).is_ok();
         if agree && !is_built {
             if reaches_out {
-                told.remark(&format!("{source} at {revision} is rendered with the work tree's charts/"));
+                told.remark(&format!("{shown} at {revision} is rendered with the work tree's charts/"));
             }
             let copied = wanted.copy(&chart.join(CHARTS), &old.join(CHARTS));
-            copied.map_err(|error| fail(format!("its charts/ folder cannot be copied: {error}")))?;
+            copied.map_err(|error| fail(&format!("its charts/ folder cannot be copied: {error}")))?;
         }
         if !wanted.are_in(&old.join(CHARTS)) {
             Helm::of_the_user().build_dependencies(&old).map_err(|error| {
-                fail(format!(
+                fail(&format!(
                     "what it depended on at {revision} is neither in git nor in the work tree: {error}. `--against` takes a \
                      packaged version of the chart instead"
                 ))
@@ -149,6 +162,22 @@ impl Chart {
         }
         Ok(Some(Self { chart: old, source: format!("{source} at {revision}") }))
     }
+}
+
+/// Values files as they were at a git revision; those that were not there then, or lie elsewhere, are as they are now.
+pub(super) fn values_at(values: Values, revision: &str, folder: &Part<'_>) -> Result<Values, Failure> {
+    let mut count = 0;
+    values.with_files(|file| {
+        let (Some(name), true) = (file.file_name(), file.is_file()) else { return Ok(None) };
+        let above = file.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let Ok(tree) = Tree::at(above, revision) else { return Ok(None) };
+        let fail = |error: &dyn Display| Failure(format!("{}: {error}", file.display()));
+        let Some(bytes) = tree.file(name).map_err(|error| fail(&error))? else { return Ok(None) };
+        let old = folder.path().join(format!("{count}.yaml"));
+        count += 1;
+        folder.change(|_| private::write(&old, &bytes)).map_err(|error| fail(&error))?;
+        Ok(Some(old))
+    })
 }
 
 /// What a chart depends on, as its Chart.yaml declares it.

@@ -67,14 +67,14 @@ impl Guest {
         linker.func_wrap(HOST, "__console_log", |_: u32, _: u32| ())?;
         linker.func_wrap(HOST, "__host_call", host_call)?;
         linker.func_wrap(HOST, "__host_response", |mut caller: Caller<'_, Exchange>, at: u32| {
-            let (memory, exchange) = split(&mut caller)?;
+            let (memory, exchange) = memory_and_exchange(&mut caller)?;
             write(memory, at, &exchange.host_response)
         })?;
         linker.func_wrap(HOST, "__host_response_len", |caller: Caller<'_, Exchange>| {
             Ok(u32::try_from(caller.data().host_response.len())?)
         })?;
         linker.func_wrap(HOST, "__host_error", |mut caller: Caller<'_, Exchange>, at: u32| {
-            let (memory, exchange) = split(&mut caller)?;
+            let (memory, exchange) = memory_and_exchange(&mut caller)?;
             write(memory, at, &exchange.host_error)
         })?;
         linker.func_wrap(HOST, "__host_error_len", |caller: Caller<'_, Exchange>| {
@@ -136,19 +136,19 @@ impl Instance {
 }
 
 fn guest_request(mut caller: Caller<'_, Exchange>, operation: u32, payload: u32) -> Result<()> {
-    let (memory, exchange) = split(&mut caller)?;
+    let (memory, exchange) = memory_and_exchange(&mut caller)?;
     write(memory, operation, &exchange.operation)?;
     write(memory, payload, &exchange.payload)
 }
 
 fn guest_response(mut caller: Caller<'_, Exchange>, at: u32, len: u32) -> Result<()> {
-    let (memory, exchange) = split(&mut caller)?;
+    let (memory, exchange) = memory_and_exchange(&mut caller)?;
     exchange.response = Some(read(memory, at, len)?.to_vec());
     Ok(())
 }
 
 fn guest_error(mut caller: Caller<'_, Exchange>, at: u32, len: u32) -> Result<()> {
-    let (memory, exchange) = split(&mut caller)?;
+    let (memory, exchange) = memory_and_exchange(&mut caller)?;
     exchange.error = Some(text(memory, at, len)?.to_owned());
     Ok(())
 }
@@ -165,7 +165,7 @@ fn host_call(
     payload: u32,
     payload_len: u32,
 ) -> Result<i32> {
-    let (memory, exchange) = split(&mut caller)?;
+    let (memory, exchange) = memory_and_exchange(&mut caller)?;
     let memory = &*memory;
     let binding = text(memory, binding, binding_len)?;
     let namespace = text(memory, namespace, namespace_len)?;
@@ -180,7 +180,7 @@ fn host_call(
     Ok(answered)
 }
 
-fn split<'a>(caller: &'a mut Caller<'_, Exchange>) -> Result<(&'a mut [u8], &'a mut Exchange)> {
+fn memory_and_exchange<'a>(caller: &'a mut Caller<'_, Exchange>) -> Result<(&'a mut [u8], &'a mut Exchange)> {
     match caller.get_export("memory").and_then(Extern::into_memory) {
         Some(memory) => Ok(memory.data_and_store_mut(caller)),
         None => bail!("the guest exports no memory"),
