@@ -1,4 +1,4 @@
-//! Pure renderers of what is generated from the code: the README's tables, the rules' pages and the forms.
+//! Pure renderers of what is generated from the code: the tables of rules and settings, the rules' pages and the forms.
 
 mod questions;
 
@@ -9,12 +9,12 @@ use crate::rules;
 use crate::settings::SETTINGS;
 pub use questions::{Policy, questions};
 
-/// The table of rules, in Markdown.
+/// The table of rules, in Markdown, for a page beside the folder of their pages.
 pub fn rules_table() -> String {
     let mut table = "| rule | default | levels | triggers |\n|---|---|---|---|\n".to_owned();
     for id in RuleId::ALL {
         let (default, levels, summary) = (id.default_level().as_str(), levels(*id), rules::summary(*id));
-        let _ = writeln!(table, "| [`{id}`](docs/rules/{id}.md) | {default} | {levels} | {summary} |");
+        let _ = writeln!(table, "| [`{id}`](rules/{id}.md) | {default} | {levels} | {summary} |");
     }
     table
 }

@@ -26,7 +26,7 @@ enum Format {
     /// Markdown, and the list as a table
     #[default]
     Human,
-    /// JSON, version 1
+    /// JSON, version 1: docs/output.md
     Json,
 }
 

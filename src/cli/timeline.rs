@@ -53,7 +53,7 @@ enum Format {
     Svg,
     /// One page that loads nothing
     Html,
-    /// JSON, version 1: docs/timeline.md
+    /// JSON, version 1: docs/output.md
     Json,
 }
 

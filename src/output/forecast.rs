@@ -18,7 +18,7 @@ pub(crate) enum Format {
     /// For people: a table, then the findings
     #[default]
     Human,
-    /// JSON, version 1: docs/forecast.md
+    /// JSON, version 1: docs/output.md
     Json,
     /// A page that loads nothing
     Html,

@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 use crate::chart_helm::pack;
 use crate::cli::{code, stderr, stdout};
 use crate::engines::{built, files, relative, root};
-use crate::helms::{command, folder, helms, path_with, path_with_script};
+use crate::helms::{command, folder, helms, path_with, path_with_script, stable_hooks};
 
 /// Signs, and asks then what a user asks.
 const RELEASE: &str = ".github/workflows/release.yml";
 
-/// What wants a cluster, or minutes: how it begins, and which file runs the same with which words.
-const ELSEWHERE: [(&str, &str, &str); 20] = [
+/// What wants a cluster, a repository, or minutes: how it begins, and which file runs the same with which words.
+const ELSEWHERE: [(&str, &str, &str); 22] = [
     ("curl -fsSL https://raw.githubusercontent.com/", "tests/it/install.rs", "fn install_with_curl_and_with_wget"),
     ("curl -fsSLO https://github.com/stable-hooks/stable-hooks/releases/", RELEASE, ">assets/stable-hooks-plugins.gpg"),
     ("cargo binstall ", "tests/it/install.rs", "fn install_with_binstall_asks_for_archives_that_are_made"),
@@ -39,6 +39,16 @@ const ELSEWHERE: [(&str, &str, &str); 20] = [
         "\"--labels\", \"stable-hooks/accept-release-identity-flip=2\"",
     ),
     ("helm upgrade orders ./chart -n shop", "e2e/tests/helm/works.rs", "hook=false,image=orders:4"),
+    (
+        "stable-hooks chart charts/ --against-ref",
+        "tests/it/chart_revisions.rs",
+        "\"chart\", chart, \"--against-ref\", revision",
+    ),
+    (
+        "stable-hooks chart shop/orders",
+        "tests/it/chart_references.rs",
+        "vec![\"shop/orders\", \"--version\", \"0.1.0\"]",
+    ),
     ("stable-hooks forecast", "e2e/tests/helm/forecast.rs", "&[\"forecast\", \"-A\""),
     ("kubectl delete ", "e2e/tests/helm/works.rs", "\"delete\", \"job,serviceaccount\""),
     ("kubectl apply ", "tests/it/manifests.rs", "manifests_are_all_built_here"),
@@ -63,7 +73,7 @@ fn commands(page: &Path) -> Vec<String> {
 /// A folder with everything that the pages speak of: charts, values, renders, and this repository's own files.
 fn stage(name: &str, helm: &Path) -> PathBuf {
     let stage = folder(&format!("commands-{name}"));
-    for shared in ["examples", "policy"] {
+    for shared in ["examples", "policy", "tests"] {
         symlink(root().join(shared), stage.join(shared)).unwrap();
     }
     if let Some(wasm) = built("annotated-policy.wasm") {
@@ -134,6 +144,19 @@ fn commands_on_every_page_run() {
         }
     }
     assert!(helms().is_empty() || run > 10 * helms().len(), "only {run} commands ran");
+}
+
+#[test]
+fn commands_the_first_on_the_readme_prints_what_stands_there() {
+    let page = fs::read_to_string(root().join("README.md")).unwrap();
+    let (_, rest) = page.split_once("```sh\nstable-hooks ").unwrap();
+    let (arguments, rest) = rest.split_once("\n```\n\n```text\n").unwrap();
+    let arguments: Vec<_> = arguments.split(' ').collect();
+    let shown = rest.split("```").next().unwrap();
+    for (number, helm) in helms().iter().enumerate() {
+        let output = stable_hooks(&[&path_with(&format!("commands-readme-{number}"), helm)], &arguments);
+        assert_eq!((stdout(&output).as_str(), code(&output)), (shown, 1), "{}", stderr(&output));
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What is generated from the code is as the code says; `make docs` writes it.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::Value;
@@ -14,8 +15,8 @@ use crate::timeline::flip;
 #[test]
 fn docs_the_tables_are_current() {
     for (file, name, table) in [
-        ("README.md", "rules", rules_table()),
-        ("README.md", "settings", settings_table()),
+        ("docs/rules.md", "rules", rules_table()),
+        ("docs/settings.md", "settings", settings_table()),
         ("policy/usage.md", "settings", settings_table()),
     ] {
         assert_block(file, name, &table);
@@ -128,13 +129,21 @@ fn docs_the_changelog_knows_the_version() {
 
 #[test]
 fn docs_the_commands_name_this_version() {
-    let marks = ["?ref=v", "policies/stable-hooks:v", "policies/stable-hooks-releases:v", "@refs/tags/v", "/blob/v"];
+    let marks = [
+        "?ref=v",
+        "policies/stable-hooks:v",
+        "policies/stable-hooks-releases:v",
+        "@refs/tags/v",
+        "/blob/v",
+        "raw.githubusercontent.com/stable-hooks/stable-hooks/v",
+    ];
+    let pages = ["README.md", "policy/README.md", "policy/releases/README.md"].map(|name| root().join(name));
     let mut named = 0;
-    for page in ["README.md", "docs/rollout.md", "docs/verify.md", "policy/README.md", "policy/releases/README.md"] {
-        let text = fs::read_to_string(root().join(page)).unwrap();
+    for page in files("docs", "md").into_iter().chain(pages) {
+        let text = fs::read_to_string(&page).unwrap();
         for rest in marks.iter().flat_map(|mark| text.split(mark).skip(1)) {
             let version = rest.split(|sign: char| sign != '.' && !sign.is_ascii_digit()).next().unwrap();
-            assert_eq!(version, env!("CARGO_PKG_VERSION"), "{page}");
+            assert_eq!(version, env!("CARGO_PKG_VERSION"), "{}", relative(&page));
             named += 1;
         }
     }
@@ -148,26 +157,65 @@ fn docs_the_json_on_its_page_is_what_the_program_writes() {
     let arguments: Vec<_> = rest.lines().next().unwrap().split(' ').collect();
     let written = stdout(&run(&arguments, b""));
     assert_block("docs/output.md", "example", &format!("```json\n{written}```\n"));
-    let example: Value = serde_json::from_str(&written).unwrap();
-    assert_every_key_is_explained(&page, &example);
+    assert_json_is_explained(OF_FINDINGS, &written);
 }
 
-/// The table of a page names all the keys that the example has.
-fn assert_every_key_is_explained(page: &str, example: &Value) {
-    let (_, table) = page.split_once("```text\n").unwrap();
-    let table = table.split("```").next().unwrap();
-    let is_explained = |key: &str| table.split(|letter: char| !letter.is_alphanumeric()).any(|word| word == key);
-    match example {
-        Value::Object(fields) => fields.iter().for_each(|(key, value)| {
-            assert!(is_explained(key), "{key}");
-            // Operations of a JSON patch are explained elsewhere.
-            if key != "patch" {
-                assert_every_key_is_explained(page, value);
+#[test]
+fn docs_every_verb_s_json_is_explained() {
+    assert_json_is_explained("`timeline`", &stdout(&flip(&["-o", "json"])));
+    assert_json_is_explained("`explain`", &stdout(&run(&["explain", "-o", "json"], b"")));
+}
+
+/// The section that explains findings and the summary, as other sections say.
+const OF_FINDINGS: &str = "`review`, `chart` and `release`";
+
+/// The page says of every key of a document what it means, in the section of its verb.
+pub(crate) fn assert_json_is_explained(heading: &str, document: &str) {
+    let page = fs::read_to_string(root().join("docs/output.md")).unwrap();
+    let tables = [OF_FINDINGS, heading].map(|heading| {
+        let (_, section) = page.split_once(&format!("\n## {heading}\n")).unwrap();
+        let (_, table) = section.split_once("```text\n").unwrap();
+        table.split("```").next().unwrap()
+    });
+    let words: BTreeSet<_> =
+        tables.iter().flat_map(|table| table.split(|letter: char| !letter.is_alphanumeric())).collect();
+    let mut values: Vec<Value> = vec![serde_json::from_str(document).unwrap()];
+    while let Some(value) = values.pop() {
+        match value {
+            Value::Object(fields) => {
+                for (key, value) in fields {
+                    assert!(words.contains(&*key), "{heading}: {key}");
+                    // Operations of a JSON patch are explained elsewhere.
+                    if key != "patch" {
+                        values.push(value);
+                    }
+                }
             }
-        }),
-        Value::Array(items) => items.iter().for_each(|item| assert_every_key_is_explained(page, item)),
-        _ => {}
+            Value::Array(items) => values.extend(items),
+            _ => {}
+        }
     }
+}
+
+#[test]
+fn docs_the_command_line_s_page_has_each_verb_and_its_options_and_no_others() {
+    let page = fs::read_to_string(root().join("docs/cli.md")).unwrap();
+    let help = |arguments: &[&str]| stdout(&run(arguments, b""));
+    let verbs = help(&["--help"]);
+    let (_, verbs) = verbs.split_once("Commands:\n").unwrap();
+    let verbs = verbs.lines().map_while(|line| line.strip_prefix("  ")?.split(' ').next());
+    let mut known = BTreeSet::from(["--help".to_owned()]);
+    for verb in verbs.filter(|verb| *verb != "help") {
+        assert!(page.contains(&format!("\n## {verb}\n")), "{verb}");
+        for line in help(&[verb, "--help"]).lines().map(str::trim_start).filter(|line| line.starts_with('-')) {
+            let options = line.split([' ', ',']).filter(|word| word.starts_with("--"));
+            known.extend(options.map(str::to_owned));
+        }
+    }
+    let named = page.split("`--").skip(1).map(|rest| rest.split([' ', '`']).next().unwrap());
+    let mut named: BTreeSet<_> = named.map(|option| format!("--{option}")).collect();
+    named.insert("--help".to_owned());
+    assert_eq!(named, known);
 }
 
 #[test]

@@ -17,6 +17,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::cli::{code, stderr, stdout};
+use crate::docs::assert_json_is_explained;
 use crate::helms::{folder, helms, path_with, path_with_script};
 use stored::{CANARY, Cluster, Release, chart, installed_job, job};
 
@@ -102,6 +103,7 @@ fn forecast_tells_the_worst_first_with_reason_and_remedy() {
         );
         let summary = json!({"releases": 4, "flips": 1, "denied": 0, "notForecastable": 2, "warned": 0, "stable": 1});
         assert_eq!((&report["version"], &report["summary"]), (&json!(1), &summary));
+        assert_json_is_explained("`forecast`", &stdout(&output));
 
         let text = stdout(&cluster.forecast(helm, &["-A"]).output().unwrap());
         let lines: Vec<_> = text.lines().collect();

@@ -7,6 +7,7 @@ use std::process::Output;
 
 use crate::chart_many::{chart, verdicts, with_each, write};
 use crate::cli::{code, stderr};
+use crate::engines::root;
 use crate::helms::{command, folder};
 
 /// Two charts that flip, and a house file.
@@ -118,5 +119,21 @@ fn house_file_and_command_line_do_not_contradict_each_other_in_silence() {
             assert_ne!(code(&output), 2, "{}", stderr(&output));
         }
         assert_eq!(told(&judge(path, &repository, &["charts/legacy", "-f", "a.yaml"])), ["allow charts/legacy"]);
+    });
+}
+
+#[test]
+fn house_file_of_the_page_is_one() {
+    let page = std::fs::read_to_string(root().join("docs/house-file.md")).unwrap();
+    let (_, example) = page.split_once("```yaml\n").unwrap();
+    let repository = repository("house-page", example.split("```").next().unwrap());
+    for values in ["staging", "base", "production"] {
+        write(&repository.join(format!("values/{values}.yaml")), "hook: never\n");
+    }
+    with_each("house-page-path", |path| {
+        let orders = "allow charts/orders (values/staging.yaml, values/base.yaml + values/production.yaml)";
+        let output = judge(path, &repository, &[]);
+        assert_eq!(told(&output), ["allow charts/legacy", orders], "{}", stderr(&output));
+        assert!(stderr(&output).starts_with("note: 1 finding is ignored"), "{}", stderr(&output));
     });
 }

@@ -31,7 +31,7 @@ pub(crate) enum Reach {
     Everything,
 }
 
-/// Declares a rule: its page is captured once, for rustdoc, the README and `explain`.
+/// Declares a rule: its page is captured once, for rustdoc, the web and `explain`.
 macro_rules! declare_rule {
     ($(#[doc = $doc:literal])+ summary: $summary:literal, check: $family:ident($($check:path),+) $(,)?) => {
         $(#[doc = $doc])+

@@ -15,7 +15,7 @@ use crate::helm::values::{Given, Reuse};
 /// the install, and then the upgrade over it. The upgrade is rendered as revision 2, a year later. Where no values are
 /// given, a chart's `ci/*-values.yaml` are judged beside its own values.
 ///
-/// A `.stable-hooks.yaml`, found from the chart upwards, says what a repository wants said once: docs/ci.md.
+/// A `.stable-hooks.yaml`, found from the chart upwards, says what a repository wants said once: docs/house-file.md.
 ///
 /// Exit codes: 0 nothing denied, 1 something denied, 2 could not judge.
 #[derive(Debug, Args)]
