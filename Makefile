@@ -141,25 +141,25 @@ artifacthub: ## rewrite the Artifact Hub packages from the metadata and the form
 
 e2e: annotated-policy.wasm annotated-releases-policy.wasm schemas ## real API server, real Helm, without and with the policy
 	cargo build
-	SCHEMAS=$(SCHEMAS) PATH="$(DEBUG):$$PATH" cargo test -q -p stable-hooks-e2e --test helm --test hour
+	SCHEMAS=$(SCHEMAS) PATH="$(DEBUG):$$PATH" cargo test -p stable-hooks-e2e --test helm --test hour
 	$(MAKE) oracle
 
 oracle: ## small charts made of seeds: what real Helm does, and whether we foresee it: make oracle PAIRS=2000 SEED=7
-	cargo build -q
+	cargo build
 	PATH="$(DEBUG):$$PATH" PAIRS=$(PAIRS) SEED=$(SEED) \
-		cargo test -q -p stable-hooks-e2e --test oracle
+		cargo test -p stable-hooks-e2e --test oracle
 
 e2e-argocd: annotated-policy.wasm annotated-releases-policy.wasm ## the same API server, with real Argo CD
-	cargo test -q -p stable-hooks-e2e --test argocd
+	cargo test -p stable-hooks-e2e --test argocd
 
 e2e-kwctl: annotated-policy.wasm annotated-releases-policy.wasm annotated-yardstick.wasm ## the annotated wasm under the real kwctl and policy-server
-	cargo build -q
+	cargo build
 	set -- $$(e2e/tools/build kustomize yq) && PATH="$$1:$$2:$$PATH" \
 	STABLE_HOOKS="$(DEBUG)/stable-hooks" bats e2e
 
 e2e-kyverno: annotated-policy.wasm annotated-releases-policy.wasm ## the policy asked by the real Kyverno and its CLI
 	"$$(e2e/tools/build kyverno)/kubectl-kyverno" test policy/kyverno/tests --remove-color
-	cargo test -q -p stable-hooks-e2e --test kyverno
+	cargo test -p stable-hooks-e2e --test kyverno
 
 bench: annotated-policy.wasm yardstick.wasm $(LEVELS:%=target/bench/%.wasm) target/bench/names.wasm ## rewrite docs/performance.md: costs in wasmtime fuel, bytes and ratios
 	PATH="$$(e2e/tools/build helm4):$$PATH" LEVELS="$(LEVELS)" cargo bench --bench cost

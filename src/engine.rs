@@ -1,11 +1,10 @@
 //! Two ways to the same answer: the core compiled in, or the wasm bytes that run in the cluster.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use json_patch::Patch;
-use kubewarden_policy_sdk::response::ValidationResponse;
-use kubewarden_policy_sdk::settings::SettingsValidationResponse;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stable_hooks_host::call::{CallError, patch};
 use stable_hooks_host::cluster::ClusterView;
@@ -13,6 +12,7 @@ use stable_hooks_host::metadata::ContextAwareResource;
 #[cfg(feature = "runtime")]
 use stable_hooks_host::runtime::Policy;
 use stable_hooks_policy::cluster::{Cluster, Lookup, Query};
+use stable_hooks_policy::wire::SettingsResponse;
 use stable_hooks_policy::{Request, RequestError, wire};
 use thiserror::Error;
 
@@ -102,6 +102,17 @@ pub enum EngineError {
     Request(#[from] RequestError),
 }
 
+/// What a policy answers: the SDK's `ValidationResponse`.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ValidationResponse {
+    pub accepted: bool,
+    pub message: Option<String>,
+    pub code: Option<u16>,
+    pub mutated_object: Option<Value>,
+    pub audit_annotations: Option<BTreeMap<String, String>>,
+    pub warnings: Option<Vec<String>>,
+}
+
 /// A policy's answer, and the patch that policy-server would make of it.
 pub struct Answer {
     pub response: ValidationResponse,
@@ -152,7 +163,7 @@ fn fits_a_payload(request: &Value) -> bool {
 /// Asks whether the settings are good; the error lists what is not.
 pub fn check_settings(engine: &dyn Engine, settings: &Value) -> Result<(), EngineError> {
     let answer = engine.validate_settings(settings.to_string().as_bytes())?;
-    let answer: SettingsValidationResponse = serde_json::from_slice(&answer).map_err(|_| EngineError::Format)?;
+    let answer: SettingsResponse = serde_json::from_slice(&answer).map_err(|_| EngineError::Format)?;
     if answer.valid {
         return Ok(());
     }

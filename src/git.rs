@@ -76,7 +76,9 @@ impl Tree {
         let known = run(command(&repository).args(["rev-parse", "--verify", "--end-of-options", &commit]))?;
         if known.status.success() {
             let commit = String::from_utf8_lossy(line(&known.stdout)).into_owned();
-            let tree = Self { repository, revision: revision.to_owned(), commit, prefix: path(line(&prefix.stdout)) };
+            // Without the slash at its end, which would ask for what is in it.
+            let prefix = path(line(&prefix.stdout)).components().collect();
+            let tree = Self { repository, revision: revision.to_owned(), commit, prefix };
             return tree.checked();
         }
         let shallow = run(command(&repository).args(["rev-parse", "--is-shallow-repository"]))?;

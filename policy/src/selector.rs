@@ -1,10 +1,8 @@
 //! The choice of objects that are migrations.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
-
 use crate::identity::Identity;
 use crate::object::{Kind, MIGRATION_LABEL, Object};
-use crate::settings::Settings;
+use crate::settings::{LabelSelector, LabelSelectorRequirement, Operator, Settings};
 
 /// The standing of a release's object with the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,20 +29,17 @@ pub(crate) fn is_labelled<'a>(settings: &Settings, label: impl Fn(&str) -> Optio
 
 /// Kubernetes' semantics: all requirements hold; an empty selector matches everything.
 fn matches<'a>(selector: &LabelSelector, label: &impl Fn(&str) -> Option<&'a str>) -> bool {
-    let labels = selector.match_labels.iter().flatten();
-    let expressions = selector.match_expressions.iter().flatten();
-    labels.into_iter().all(|(key, value)| label(key) == Some(value))
-        && expressions.into_iter().all(|requirement| holds(requirement, label(&requirement.key)))
+    selector.match_labels.iter().all(|(key, value)| label(key) == Some(value))
+        && selector.match_expressions.iter().all(|requirement| holds(requirement, label(&requirement.key)))
 }
 
 fn holds(requirement: &LabelSelectorRequirement, label: Option<&str>) -> bool {
-    let listed = |value: &str| requirement.values.iter().flatten().any(|wanted| wanted == value);
-    match requirement.operator.as_str() {
-        "In" => label.is_some_and(listed),
-        "NotIn" => !label.is_some_and(listed),
-        "Exists" => label.is_some(),
-        "DoesNotExist" => label.is_none(),
-        _ => false,
+    let listed = |value: &str| requirement.values.iter().any(|wanted| wanted == value);
+    match requirement.operator {
+        Operator::In => label.is_some_and(listed),
+        Operator::NotIn => !label.is_some_and(listed),
+        Operator::Exists => label.is_some(),
+        Operator::DoesNotExist => label.is_none(),
     }
 }
 

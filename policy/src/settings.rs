@@ -7,6 +7,7 @@ mod releases;
 mod table;
 mod words;
 
+pub(crate) use labels::{LabelSelector, LabelSelectorRequirement, Operator};
 pub use parsed::Settings;
 pub use reader::{SettingsError, SettingsErrors};
 pub use table::{Form, Obeyed, SETTINGS, Setting};

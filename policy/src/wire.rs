@@ -9,9 +9,7 @@ mod text;
 use std::collections::BTreeMap;
 
 use json_patch::Patch;
-use kubewarden_policy_sdk::metadata::ProtocolVersion;
-use kubewarden_policy_sdk::settings::SettingsValidationResponse;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -29,6 +27,9 @@ pub const NOTES_ANNOTATION: &str = "notes";
 
 /// The audit annotation that says with what a release was compared.
 pub const BASELINE_ANNOTATION: &str = "baseline";
+
+/// The version of Kubewarden's protocol.
+const PROTOCOL: &str = "v1";
 
 /// The request or the settings cannot be judged.
 const BAD_INPUT: u16 = 400;
@@ -65,18 +66,25 @@ fn judged<T>(
     }
 }
 
-/// Answers `validate_settings`: the settings to a `SettingsValidationResponse`.
+/// Answers `validate_settings`: the settings to the SDK's `SettingsValidationResponse`.
 pub fn validate_settings(payload: &[u8]) -> Vec<u8> {
     let message = match serde_json::from_slice(payload) {
         Ok(settings) => Settings::parse(&settings).err().map(|errors| errors.to_string()),
         Err(_) => Some("the settings are not valid JSON".to_owned()),
     };
-    to_json(&SettingsValidationResponse { valid: message.is_none(), message })
+    to_json(&SettingsResponse { valid: message.is_none(), message })
 }
 
 /// Answers `protocol_version`.
 pub fn protocol_version() -> Vec<u8> {
-    to_json(&ProtocolVersion::V1)
+    to_json(&PROTOCOL)
+}
+
+/// The SDK's `SettingsValidationResponse`.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SettingsResponse {
+    pub valid: bool,
+    pub message: Option<String>,
 }
 
 /// The SDK's `ValidationResponse`, with the annotations in one order: same input, same bytes.

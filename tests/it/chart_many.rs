@@ -169,3 +169,38 @@ fn chart_many_what_a_chart_lacks_is_named_with_the_command_that_gets_it() {
         assert!(code(&output) == 2 && stderr(&output).contains(&told), "{}", stderr(&output));
     });
 }
+
+#[test]
+fn chart_many_each_chart_is_judged_once_and_a_missing_one_hides_no_other() {
+    let charts = folder("many-once");
+    let one = chart(&charts.join("one"), "flip").display().to_string();
+    std::os::unix::fs::symlink(&one, charts.join("two")).unwrap();
+    with_each("many-once-path", |path| {
+        let again = format!("{one}/");
+        let output =
+            stable_hooks(&[path], &["chart", &one, &again, charts.to_str().unwrap(), "nowhere/at/all", "-o", "json"]);
+        assert_eq!(verdicts(&output), [denied(&one)]);
+        let told = "error: nowhere/at/all: there is no such file or folder, and helm cannot pull it: ";
+        assert!(code(&output) == 2 && stderr(&output).starts_with(told), "{}", stderr(&output));
+    });
+}
+
+#[test]
+fn chart_many_a_chart_that_needs_its_ci_values_is_judged_with_them_alone() {
+    let chart = chart(&folder("ci-needed").join("orders"), "flip");
+    write(&chart.join("templates/needs.yaml"), "{{ required \"a password is needed\" .Values.password }}\n");
+    write(&chart.join("ci/a-values.yaml"), "password: '# x'\n");
+    write(&chart.join("ci/b-values.yaml"), "hook: always\n");
+    let source = chart.to_str().unwrap();
+    with_each("ci-needed-path", |path| {
+        let output = stable_hooks(&[path], &["chart", source, "-o", "json"]);
+        assert_eq!(verdicts(&output), [denied(&format!("{source} (ci/a-values.yaml)"))]);
+        let said = stderr(&output);
+        assert!(said.contains("note: it is judged with the values of ci/ alone, for with its own: "), "{said}");
+        // A set that is meant to be good and is not is no note.
+        assert_eq!((code(&output), said.matches("\nerror: ").count()), (2, 1), "{said}");
+        std::fs::rename(chart.join("ci/b-values.yaml"), chart.join("ci/b.yaml")).unwrap();
+        assert_eq!(code(&stable_hooks(&[path], &["chart", source])), 1);
+        std::fs::rename(chart.join("ci/b.yaml"), chart.join("ci/b-values.yaml")).unwrap();
+    });
+}

@@ -183,3 +183,78 @@ fn chart_revisions_build_dependencies_that_lie_beside_the_chart() {
         assert!(stdout(&output).contains("release-name-common"), "{}", stdout(&output));
     });
 }
+
+#[test]
+fn chart_revisions_are_rendered_with_their_own_values_files() {
+    let repository = folder("revisions-values");
+    let orders = chart(&repository.join("charts/orders"), "flip");
+    let files = ["charts/orders/ci/prod-values.yaml", "prod.yaml"].map(|file| repository.join(file));
+    let set = |hook: &str| files.iter().for_each(|file| write(file, &format!("hook: {hook}\n")));
+    set("never");
+    git(&repository, &["init", "-q"]);
+    commit(&repository, "old");
+    set("always");
+    write(&orders.join("values.yaml"), "hook: never\n");
+    write(&repository.join("new.yaml"), "hook: always\n");
+    let source = orders.to_str().unwrap().to_owned();
+    with_each("revisions-values-path", |path| {
+        let judge = |more: &[&str]| {
+            let arguments = [&["chart", &source, "--against-ref", "old", "-o", "json"], more].concat();
+            let output = stable_hooks(&[path, Path::new("/usr/bin")], &arguments);
+            verdicts(&output).into_iter().map(|(_, verdict)| verdict).collect::<Vec<_>>()
+        };
+        // Its own values flip on an upgrade at the revision, and never now; those of ci/ turn the Job into a hook.
+        assert_eq!(judge(&[]), ["allow", "deny"]);
+        let [_, prod] = files.each_ref().map(|file| file.to_str().unwrap());
+        assert_eq!(judge(&["-f", prod]), ["deny"]);
+        // A file that was not there is as it is now.
+        let new = repository.join("new.yaml");
+        assert_eq!(judge(&["-f", new.to_str().unwrap()]), ["allow"]);
+        // Given ones are the only ones.
+        assert_eq!(judge(&["-f", prod, "--against-values", new.to_str().unwrap()]), ["allow"]);
+    });
+}
+
+#[test]
+fn chart_revisions_where_a_link_or_a_submodule_was_are_not_guessed() {
+    let repository = repository("revisions-links");
+    let moved = repository.join("charts/moved");
+    std::os::unix::fs::symlink("orders", &moved).unwrap();
+    commit(&repository, "linked");
+    fs::remove_file(&moved).unwrap();
+    chart(&moved, "flip");
+    let now = repository.join("charts/now");
+    std::os::unix::fs::symlink("orders", &now).unwrap();
+    with_each("revisions-links-path", |path| {
+        let output = against(path, &moved, "linked");
+        let told = "`charts/moved` is a link or a submodule at `linked`, which cannot be followed";
+        assert!(code(&output) == 2 && stderr(&output).contains(told), "{}", stderr(&output));
+        let output = against(path, &now, "old");
+        assert_eq!(only_verdict(&output), "deny");
+        assert!(stderr(&output).contains("is a link: what it leads to now is compared with"), "{}", stderr(&output));
+    });
+}
+
+#[test]
+fn chart_revisions_of_folders_with_strange_names_are_read() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let repository = folder("revisions-names");
+    git(&repository, &["init", "-q"]);
+    let names: [&[u8]; 3] = [b":odd/x", b"a b\nc", b"lat\xe9"];
+    let charts = names.map(|name| {
+        // Helm wants a name of its own for a chart.
+        let orders = chart(&repository.join(std::ffi::OsStr::from_bytes(name)).join("orders"), "flip");
+        write(&orders.join("values.yaml"), "hook: never\n");
+        orders
+    });
+    commit(&repository, "old");
+    with_each("revisions-names-path", |path| {
+        for chart in &charts {
+            write(&chart.join("values.yaml"), "hook: always\n");
+            let mut command = crate::helms::command(env!("CARGO_BIN_EXE_stable-hooks"), &[path, Path::new("/usr/bin")]);
+            let output = command.arg("chart").arg(chart).args(["--against-ref", "old", "-o", "json"]).output().unwrap();
+            assert_eq!(only_verdict(&output), "deny", "{}: {}", chart.display(), stderr(&output));
+        }
+    });
+}

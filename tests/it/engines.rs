@@ -5,9 +5,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use json_patch::Patch;
-use kubewarden_policy_sdk::response::ValidationResponse;
+use kubewarden_policy_sdk as sdk;
 use serde_json::{Value, json};
-use stable_hooks::engine::{Answer, Engine, Native, judge, payload};
+use stable_hooks::engine::{Answer, Engine, Native, ValidationResponse, judge, payload};
 use stable_hooks_host::cluster::ClusterView;
 use stable_hooks_host::runtime::Policy;
 
@@ -67,6 +67,19 @@ pub(crate) fn validate(bytes: &[u8]) -> Vec<u8> {
     native
 }
 
+#[test]
+fn engines_speak_the_protocol_of_kubewarden_s_sdk() {
+    let settings = |settings: &Value| -> sdk::settings::SettingsValidationResponse {
+        let native = Native::default().validate_settings(settings.to_string().as_bytes()).unwrap();
+        serde_json::from_slice(&native).unwrap()
+    };
+    let [good, bad] = [json!({}), json!({"nope": 1})].map(|given| settings(&given));
+    assert!(good.valid && good.message.is_none());
+    assert!(!bad.valid && bad.message.is_some_and(|message| message.starts_with("nope: unknown field")));
+    let version = sdk::metadata::ProtocolVersion::try_from(stable_hooks_policy::wire::protocol_version()).unwrap();
+    assert_eq!(version, sdk::metadata::ProtocolVersion::V1);
+}
+
 /// The verdict of both engines on one request.
 pub(crate) fn ask(request: &Value, settings: &Value) -> Answer {
     let bytes = validate(&payload(request, settings));
@@ -76,6 +89,8 @@ pub(crate) fn ask(request: &Value, settings: &Value) -> Answer {
 /// The native engine's verdict without bytes between, which is the one that it gave as bytes.
 fn answer(native: &Native, request: &Value, settings: &Value, bytes: &[u8]) -> Answer {
     let response: ValidationResponse = serde_json::from_slice(bytes).unwrap();
+    let read: sdk::response::ValidationResponse = serde_json::from_slice(bytes).unwrap();
+    assert_eq!(json!(read), json!(response), "Kubewarden reads another answer");
     match judge(native, request, settings) {
         Ok(answer) => {
             assert_eq!(json!(answer.response), json!(response), "read from bytes, the answer is another");

@@ -43,6 +43,9 @@ fn house_file_names_the_charts_and_their_values() {
         // From the chart upwards, wherever one stands.
         let inside = repository.join("charts/orders");
         assert_eq!(told(&judge(path, &inside, &["."])), ["allow . (a.yaml + b.yaml)", "deny . (a.yaml)"]);
+        write(&inside.join(".stable-hooks.yaml"), "charts: [.]\nignore: {.: [release-identity-flip]}\n");
+        assert_eq!(told(&judge(path, &inside, &[])), ["allow ."], "the nearest one counts");
+        std::fs::remove_file(inside.join(".stable-hooks.yaml")).unwrap();
         let alone = judge(path, &repository, &["charts/orders", "--no-config"]);
         assert_eq!(told(&alone), ["deny charts/orders"]);
     });
@@ -84,7 +87,9 @@ fn house_file_s_faults_are_told_with_their_line() {
             ("settings:\n  rules:\n    hook-order: off\n    nope: off\n", ":4: settings.rules.nope: unknown field"),
             ("settings:\n  jobTtlSeconds: soon\n", ":2: settings.jobTtlSeconds: expected a number of seconds"),
             ("ignore:\n  'a/***': [hook-order]\n", ":2: `a/***` is no pattern of paths: "),
-            ("charts: charts/*\n", ":1: "),
+            ("charts: charts/*\n", ":1: expected sequence start"),
+            ("charts: [charts/*]\ncharts: []\n", ":2: duplicate mapping key: charts\n"),
+            ("values:\n  charts/*: [{a: b}]\n", ":2: expected a file, or a list of files that are given together"),
             ("charts: [\n", ":1: unclosed bracket '['"),
             ("charts: [nowhere/*]\n", ": `charts` names `nowhere/*`, and there is no such chart"),
         ] {

@@ -2,9 +2,35 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
+use serde::Serialize;
 
 use super::reader::Node;
+
+/// Kubernetes' `LabelSelector`: all of it holds, and an empty one matches everything.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LabelSelector {
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) match_labels: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) match_expressions: Vec<LabelSelectorRequirement>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct LabelSelectorRequirement {
+    pub(crate) key: String,
+    pub(crate) operator: Operator,
+    /// None for `Exists` and `DoesNotExist`.
+    pub(crate) values: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) enum Operator {
+    In,
+    NotIn,
+    Exists,
+    DoesNotExist,
+}
 
 pub(super) const KEY: &str =
     "a label key (an optional DNS prefix and `/`, then up to 63 letters, digits, `-`, `_`, `.`)";
@@ -28,38 +54,40 @@ pub(super) fn selector(node: &Node<'_>) -> Option<LabelSelector> {
                 let label = |text: &str| is_value(text).then(|| text.to_owned());
                 value.word(VALUE, label, |text| _ = wanted.insert(key.to_owned(), text));
             }
-            selector.match_labels = Some(wanted);
+            selector.match_labels = wanted;
         });
         section.field("matchExpressions", |expressions| {
-            selector.match_expressions = Some(expressions.list().iter().map(requirement).collect());
+            selector.match_expressions = expressions.list().iter().filter_map(requirement).collect();
         });
     });
     Some(selector)
 }
 
-fn requirement(node: &Node<'_>) -> LabelSelectorRequirement {
-    let mut requirement = LabelSelectorRequirement::default();
+/// `None` where it has no operator that is known, which has been told.
+fn requirement(node: &Node<'_>) -> Option<LabelSelectorRequirement> {
+    let (mut label, mut operator, mut values) = (String::new(), None, Vec::new());
     node.section(|section| {
         section.required("key", |key| {
-            key.word(KEY, |text| is_key(text).then(|| text.to_owned()), |text| requirement.key = text);
+            key.word(KEY, |text| is_key(text).then(|| text.to_owned()), |text| label = text);
         });
-        section.required("operator", |operator| {
-            let known =
-                |name: &str| matches!(name, "In" | "NotIn" | "Exists" | "DoesNotExist").then(|| name.to_owned());
-            operator.word("In, NotIn, Exists or DoesNotExist", known, |name| requirement.operator = name);
+        section.required("operator", |word| {
+            let known = |name: &str| match name {
+                "In" => Some(Operator::In),
+                "NotIn" => Some(Operator::NotIn),
+                "Exists" => Some(Operator::Exists),
+                "DoesNotExist" => Some(Operator::DoesNotExist),
+                _ => None,
+            };
+            word.word("In, NotIn, Exists or DoesNotExist", known, |found| operator = Some(found));
         });
-        section.field("values", |values| requirement.values = Some(values.strings(VALUE, is_value)));
+        section.field("values", |listed| values = listed.strings(VALUE, is_value));
     });
-    let has_values = requirement.values.iter().flatten().next().is_some();
-    let fits = match requirement.operator.as_str() {
-        "In" | "NotIn" => has_values,
-        "Exists" | "DoesNotExist" => !has_values,
-        _ => true,
-    };
-    if !fits {
+    let operator = operator?;
+    let wants_values = matches!(operator, Operator::In | Operator::NotIn);
+    if wants_values == values.is_empty() {
         node.expected("an object with `values` for In and NotIn, and without them for Exists and DoesNotExist");
     }
-    requirement
+    Some(LabelSelectorRequirement { key: label, operator, values })
 }
 
 /// A qualified name as Kubernetes defines it.

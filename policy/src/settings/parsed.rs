@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::Value;
 
 use crate::object::MIGRATION_LABEL;
 use crate::rule::{Level, RuleId};
 use helm::{DeletePolicies, DeletePolicy, spelled};
 
-use super::labels;
+use super::labels::{self, LabelSelector};
 use super::reader::{Node, Reader, SettingsErrors};
 use super::releases::Releases;
 use super::words::WeightMode;
@@ -58,8 +57,8 @@ impl Default for Settings {
         Self {
             levels: RuleId::ALL.iter().map(|id| (*id, id.default_level())).collect(),
             selectors: vec![LabelSelector {
-                match_labels: Some(BTreeMap::from([(MIGRATION_LABEL.to_owned(), "true".to_owned())])),
-                match_expressions: None,
+                match_labels: BTreeMap::from([(MIGRATION_LABEL.to_owned(), "true".to_owned())]),
+                match_expressions: Vec::new(),
             }],
             migration_labels: MigrationLabels {
                 keys: strings(&["app.kubernetes.io/component", "component", "app"]),

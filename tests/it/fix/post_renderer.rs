@@ -18,7 +18,11 @@ fn helm(home: &Path, arguments: &[&str]) -> Option<Output> {
     let output = Command::new(helm)
         .args(arguments)
         .env_clear()
-        .env("PATH", program.parent().unwrap())
+        // The plugin's hook is a script.
+        .env(
+            "PATH",
+            std::env::join_paths([program.parent().unwrap(), Path::new("/usr/bin"), Path::new("/bin")]).unwrap(),
+        )
         .env("HOME", home)
         .current_dir(root())
         .output()
