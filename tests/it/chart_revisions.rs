@@ -108,7 +108,7 @@ fn chart_revisions_that_are_not_there_are_said() {
             (&orders, "nowhere", "git does not know the revision `nowhere`: "),
             (&orders, "no such", "git does not know the revision `no such`: "),
             (&shallow.join("charts/orders"), "old", "and this is a shallow clone, which lacks older ones: fetch it"),
-            (&outside, "old", "is in no git repository: "),
+            (&outside, "old", "git finds no work tree around `"),
             (&archive, "old", "--against-ref goes with a chart's folder in a git repository"),
         ] {
             let output = against(path, chart, revision);

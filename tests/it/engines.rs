@@ -75,7 +75,7 @@ fn engines_speak_the_protocol_of_kubewarden_s_sdk() {
     };
     let [good, bad] = [json!({}), json!({"nope": 1})].map(|given| settings(&given));
     assert!(good.valid && good.message.is_none());
-    assert!(!bad.valid && bad.message.is_some_and(|message| message.starts_with("nope: unknown field")));
+    assert!(!bad.valid && bad.message.is_some_and(|message| message.contains("\nnope: unknown field")));
     let version = sdk::metadata::ProtocolVersion::try_from(stable_hooks_policy::wire::protocol_version()).unwrap();
     assert_eq!(version, sdk::metadata::ProtocolVersion::V1);
 }

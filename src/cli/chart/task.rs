@@ -100,7 +100,12 @@ impl Chart {
     /// followed to a chart, and no further: it could lead in a circle.
     pub(super) fn below(folder: &Path) -> io::Result<Vec<PathBuf>> {
         let mut charts = Vec::new();
-        let mut entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+        let entries = match fs::read_dir(folder) {
+            // Somebody has removed it meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(charts),
+            entries => entries?,
+        };
+        let mut entries = entries.collect::<io::Result<Vec<_>>>()?;
         entries.sort_by_key(fs::DirEntry::file_name);
         for entry in entries {
             let path = entry.path();
