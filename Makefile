@@ -36,6 +36,7 @@ setup: ## install what the build needs beyond Rust
 
 try: annotated-policy.wasm ## watch the wasm judge requests that a real API server sent
 	cargo build -p stable-hooks -p annotate --bins
+	@echo "Compiling the wasm; this debug build of wasmtime takes about 20 seconds for it ..."
 	$(DEBUG)/stable-hooks review --policy annotated-policy.wasm --settings examples/settings.yaml examples/*.json || [ $$? = 1 ]
 
 test: annotated-policy.wasm annotated-releases-policy.wasm test-wasm schemas shells monitoring ## every test

@@ -46,6 +46,12 @@ fn house_file_names_the_charts_and_their_values() {
         write(&inside.join(".stable-hooks.yaml"), "charts: [.]\nignore: {.: [release-identity-flip]}\n");
         assert_eq!(told(&judge(path, &inside, &[])), ["allow ."], "the nearest one counts");
         std::fs::remove_file(inside.join(".stable-hooks.yaml")).unwrap();
+        // One that is missing hides no other.
+        std::fs::rename(repository.join("b.yaml"), repository.join("c.yaml")).unwrap();
+        let output = judge(path, &repository, &["charts/orders"]);
+        assert_eq!(told(&output), ["deny charts/orders (a.yaml)"]);
+        assert!(code(&output) == 2 && stderr(&output).contains("b.yaml: No such file"), "{}", stderr(&output));
+        std::fs::rename(repository.join("c.yaml"), repository.join("b.yaml")).unwrap();
         let alone = judge(path, &repository, &["charts/orders", "--no-config"]);
         assert_eq!(told(&alone), ["deny charts/orders"]);
     });

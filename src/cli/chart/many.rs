@@ -92,7 +92,12 @@ pub(super) fn judge(arguments: &Arguments, run: &mut Run) -> Result<(), Failure>
     let item = |(chart, number)| Item::new(chart?, number, arguments);
     let items: Vec<_> = charts.into_iter().zip(0..).map(item).collect();
     let values = GivenValues::read(&arguments.renders, folder)?;
-    let shared = Shared { arguments, judge: &judge, folder, values, installed, old };
+    tell(items, &Shared { arguments, judge: &judge, folder, values, installed, old }, run);
+    Ok(())
+}
+
+/// Judges all charts side by side and tells what each came to in the order in which they were given.
+fn tell(items: Vec<Result<Item, Failure>>, shared: &Shared<'_>, run: &mut Run) {
     run.begin_charts(items.len());
     let (mut waiting, mut finished, mut due) = (BTreeMap::new(), 0, 0);
     let (mut ignored, mut known) = (BTreeMap::new(), BTreeSet::new());
@@ -127,7 +132,6 @@ pub(super) fn judge(arguments: &Arguments, run: &mut Run) -> Result<(), Failure>
             ));
         }
     }
-    Ok(())
 }
 
 /// The charts that are given, or that a house file names; each once.
@@ -287,12 +291,11 @@ impl Shared<'_> {
         let sets = item.sets(self)?;
         let is_only = sets.len() == 1;
         for (set, at) in sets.into_iter().zip(0..) {
-            let folder = part(self.folder, format!("chart-{number}-{at}"))?;
-            let values = self.values_of(&set, old.as_ref(), &folder, format!("values-{number}-{at}"))?;
-            let Chart { chart, source } = chart.clone();
-            let task = Task { chart, source, old: old.clone(), values, folder };
             let mut of_set = Told::default();
-            let compared = compare(Some(&task), &self.arguments.renders, &self.installed, &judge, &mut of_set);
+            let compared = self.task(chart, old.as_ref(), &set, format!("{number}-{at}")).and_then(|task| {
+                let compared = compare(Some(&task), &self.arguments.renders, &self.installed, &judge, &mut of_set)?;
+                Ok(compared.map(|compared| (task, compared.parts())))
+            });
             let compared = match (compared, &set) {
                 (Ok(compared), _) => compared,
                 // Such a chart is made to be given values.
@@ -309,8 +312,7 @@ impl Shared<'_> {
                 }
             };
             told.append(of_set);
-            let Some(compared) = compared else { continue };
-            let (says, judged) = compared.parts();
+            let Some((task, (says, judged))) = compared else { continue };
             let is_told = |finding: &Finding| !is_ignored(house.as_ref(), finding, &task);
             ignored.extend(judged.findings().iter().filter(|finding| !is_told(finding)).cloned());
             let judged = judged.retaining(is_told);
@@ -325,27 +327,25 @@ impl Shared<'_> {
         Ok((named, ignored.len()))
     }
 
-    /// The values of one set, and those of the chart that the upgrade starts from.
-    fn values_of(
-        &self,
-        set: &ValueSet,
-        old: Option<&Chart>,
-        folder: &Part<'_>,
-        at_revision: String,
-    ) -> Result<GivenValues, Failure> {
+    /// One chart with one set of values, in folders of that name.
+    fn task(&self, chart: &Chart, old: Option<&Chart>, set: &ValueSet, name: String) -> Result<Task<'_>, Failure> {
+        let folder = part(self.folder, format!("chart-{name}"))?;
         let values = match set {
             ValueSet::Given => self.values.clone(),
-            ValueSet::Files { files, .. } => self.values.of_files(files, folder)?,
+            ValueSet::Files { files, .. } => self.values.of_files(files, &folder)?,
         };
-        match &self.arguments.against_ref {
+        let values = match &self.arguments.against_ref {
             // There is nothing that others could be for.
-            _ if old.is_none() => Ok(GivenValues { old: None, ..values }),
+            _ if old.is_none() => GivenValues { old: None, ..values },
             Some(revision) if values.old.is_none() => {
-                let old = values_at(values.values.clone(), revision, &part(self.folder, at_revision)?)?;
-                Ok(GivenValues { old: Some(old), ..values })
+                let folder = part(self.folder, format!("values-{name}"))?;
+                let old = values_at(values.values.clone(), revision, &folder)?;
+                GivenValues { old: Some(old), ..values }
             }
-            _ => Ok(values),
-        }
+            _ => values,
+        };
+        let Chart { chart, source } = chart.clone();
+        Ok(Task { chart, source, old: old.cloned(), values, folder })
     }
 
     /// The judge with the settings of a house file.
