@@ -56,8 +56,9 @@ pub(in crate::cli) fn compare_one(
 ) -> Result<Option<Compared>, Failure> {
     arguments.check_old_values()?;
     let Some(installed) = installed(arguments, reading) else { return Ok(None) };
-    let folder = Folder::new().map_err(no_folder)?;
-    let task = chart.map(|chart| task(chart, arguments, &folder)).transpose()?;
+    // Renders that are given need no folder.
+    let folder = chart.map(|_| Folder::new().map_err(no_folder)).transpose()?;
+    let task = chart.zip(folder.as_ref()).map(|(chart, folder)| task(chart, arguments, folder)).transpose()?;
     let mut told = Told::default();
     let compared = compare(task.as_ref(), arguments, &installed, reading.judge, &mut told);
     reading.run.tell(told);

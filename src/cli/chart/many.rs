@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use stable_hooks_policy::shown::Visible;
 
 use super::arguments::Arguments;
-use super::compare::{compare, installed, judge as judge_of, no_folder};
+use super::compare::{compare, compare_one, installed, judge as judge_of, no_folder};
 use super::task::{Chart, GivenValues, Task, values_at};
 use crate::cli::arguments::Judge;
 use crate::cli::outcome::{Failure, Told, remark};
@@ -67,10 +67,8 @@ struct Done {
 pub(super) fn judge(arguments: &Arguments, run: &mut Run) -> Result<(), Failure> {
     let judge = judge_of(&arguments.judge)?;
     if arguments.renders.install.is_some() {
-        let mut told = Told::default();
-        let compared = compare(None, &arguments.renders, &[], &judge, &mut told);
-        run.tell(told);
-        if let Some(compared) = compared? {
+        let compared = compare_one(None, &arguments.renders, &mut Reading { judge: &judge, run })?;
+        if let Some(compared) = compared {
             run.push(&compared.judged());
         }
         return Ok(());
