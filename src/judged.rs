@@ -8,9 +8,10 @@ use json_patch::Patch;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use stable_hooks_policy::RuleId;
-use stable_hooks_policy::finding::Needed;
+use stable_hooks_policy::finding::{self, Needed};
 use stable_hooks_policy::name::Name;
 use stable_hooks_policy::note::{Note, NoteKind};
+use stable_hooks_policy::rule::Effect;
 use stable_hooks_policy::wire::{FINDINGS_ANNOTATION, NOTES_ANNOTATION};
 
 use crate::engine::Answer;
@@ -137,6 +138,27 @@ impl Judged {
         Self { source, place, title: None, operation, object, verdict, findings, patch: answer.patch }
     }
 
+    /// A result of the rules for charts, which no policy is asked for.
+    pub(crate) fn of_application(
+        name: &str,
+        (source, place): (String, Place),
+        findings: Vec<finding::Finding>,
+    ) -> Self {
+        let findings: Vec<_> = findings.into_iter().map(Finding::from).collect();
+        let is_denied = findings.iter().any(|finding| finding.level == Level::Deny);
+        let [group, kind, namespace, name] = ["argoproj.io", "Application", "", name].map(str::to_owned);
+        Self {
+            source,
+            place,
+            title: None,
+            operation: "SYNC".to_owned(),
+            object: Name { group, kind, namespace, name },
+            verdict: if is_denied { Verdict::Deny } else { Verdict::Allow },
+            findings,
+            patch: Patch::default(),
+        }
+    }
+
     /// One result of two that were asked for one thing: the other's object, and what both found, once.
     pub(crate) fn followed_by(self, mut other: Self) -> Self {
         other.verdict = other.verdict.max(self.verdict);
@@ -244,6 +266,27 @@ impl Finding {
         let help = if self.help.is_empty() { String::new() } else { format!(" {}", self.help) };
         // A message without a rule says itself what it is about.
         if self.rule.is_none() { self.message.clone() } else { format!("{}: {}{help}", self.object, self.message) }
+    }
+}
+
+impl From<finding::Finding> for Finding {
+    fn from(found: finding::Finding) -> Self {
+        let finding::Finding { rule, effect, object, path, message, remedy, needs, .. } = found;
+        Self {
+            rule: Some(rule.to_string()),
+            note: None,
+            level: match effect {
+                Effect::Deny => Level::Deny,
+                Effect::Warn => Level::Warn,
+                Effect::Fix => Level::Fix,
+            },
+            object: object.shown(),
+            path: path.as_str().to_owned(),
+            message,
+            help: remedy.to_string(),
+            needs: needs.map(|Needed { object, field }| Needed { object: object.shown(), field }),
+            template: None,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!  record, baseline ──> contents ──> Side: phases, lanes, entries    what one operation does, in Helm's order
+//!  rendered texts ─────> sync ─────> Side                            what one sync does, in Argo CD's order
 //!  findings of the rules ──────────> Timeline: and where they bite
 //!                                        v
 //!                                    layout: rows, crossings, needs  the same for the terminal and the picture
@@ -18,6 +19,7 @@ mod model;
 mod page;
 mod picture;
 mod side;
+mod sync;
 #[cfg(test)]
 mod tests;
 

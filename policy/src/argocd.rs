@@ -4,13 +4,40 @@
 pub const HOOK: &str = "argocd.argoproj.io/hook";
 pub const HOOK_DELETE_POLICY: &str = "argocd.argoproj.io/hook-delete-policy";
 pub const SYNC_WAVE: &str = "argocd.argoproj.io/sync-wave";
+pub const SYNC_OPTIONS: &str = "argocd.argoproj.io/sync-options";
 pub const TRACKING_ID: &str = "argocd.argoproj.io/tracking-id";
+
+/// The sync option with which Argo CD deletes an object that it cannot change, and makes it anew.
+pub const FORCE: &str = "Force=true";
+
+/// The value of [`HOOK`] that leaves an object out of every sync.
+pub const SKIP: &str = "Skip";
 
 /// Argo CD's name of Helm's hook-failed.
 pub const HOOK_FAILED: &str = "HookFailed";
 
 /// The types that make an object a hook; `Skip` is a value of the annotation too, but makes none.
 const HOOK_TYPES: [&str; 6] = ["PreSync", "Sync", "PostSync", "SyncFail", "PreDelete", "PostDelete"];
+
+/// A phase of a sync that goes well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    PreSync,
+    Sync,
+    PostSync,
+}
+
+impl Phase {
+    pub const ALL: [Self; 3] = [Self::PreSync, Self::Sync, Self::PostSync];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::PreSync => "PreSync",
+            Self::Sync => "Sync",
+            Self::PostSync => "PostSync",
+        }
+    }
+}
 
 /// The items of an annotation, as Argo CD reads them: trimmed, case kept.
 pub fn items(value: &str) -> impl Iterator<Item = &str> {

@@ -1,11 +1,13 @@
 //! The main flow, top to bottom; the only place that knows the order.
 
 use crate::cluster::Cluster;
-use crate::judge::{objects, releases};
+use crate::finding::Finding;
+use crate::judge::{objects, releases, syncs};
 use crate::note::{Note, NoteKind};
 use crate::request::{Change, Request};
 use crate::settings::Settings;
 use crate::subject::change::Context;
+use crate::sync::Syncs;
 use crate::verdict::{Verdict, decide};
 
 /// Judges one request. It cannot fail: all that can go wrong went wrong in `parse`.
@@ -26,4 +28,9 @@ pub fn evaluate(request: &Request, settings: &Settings, cluster: &dyn Cluster) -
         return Verdict { notes, ..Verdict::allow() };
     }
     decide(objects::check(&context), notes)
+}
+
+/// Judges a chart as Argo CD syncs it.
+pub fn evaluate_syncs(syncs: &Syncs<'_>, settings: &Settings) -> Vec<Finding> {
+    syncs::check(syncs, settings)
 }

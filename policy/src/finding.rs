@@ -24,6 +24,15 @@ impl FieldPath {
         Self(PointerBuf::from_tokens(["spec", field]))
     }
 
+    pub(crate) fn name() -> Self {
+        Self(PointerBuf::from_tokens(["metadata", "name"]))
+    }
+
+    /// The whole object.
+    pub(crate) fn whole() -> Self {
+        Self(PointerBuf::new())
+    }
+
     pub(crate) fn into_pointer(self) -> PointerBuf {
         self.0
     }

@@ -2,3 +2,4 @@
 
 pub(crate) mod objects;
 pub(crate) mod releases;
+pub(crate) mod syncs;

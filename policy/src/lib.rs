@@ -45,6 +45,7 @@ pub mod selector;
 pub mod settings;
 pub mod shown;
 mod subject;
+pub mod sync;
 #[cfg(test)]
 mod testing;
 pub mod verdict;

@@ -32,6 +32,14 @@ impl Name {
         Self { namespace: String::new(), ..self.clone() }.to_string()
     }
 
+    /// It as it is written, for where names that were written are compared.
+    #[must_use]
+    pub fn shown(&self) -> Self {
+        let Self { group, kind, namespace, name } = self;
+        let [group, kind, namespace, name] = [group, kind, namespace, name].map(|text| Shown(text).to_string());
+        Self { group, kind, namespace, name }
+    }
+
     /// The kind that the policy judges, if it is one.
     pub(crate) fn judged_kind(&self) -> Option<Kind> {
         Kind::parse(&self.group, "v1", &self.kind)

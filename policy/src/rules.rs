@@ -32,6 +32,14 @@ mod release {
     pub(super) mod shared_hook_account;
 }
 
+mod chart {
+    pub(super) mod argocd_drift;
+    pub(super) mod argocd_first_sync;
+    pub(super) mod argocd_flip;
+    pub(super) mod argocd_immutable_job;
+    pub(super) mod argocd_runs_twice;
+}
+
 macro_rules! dispatch {
     ($($folder:ident::$file:ident => $variant:ident($id:literal, $family:ident, $default:ident)),+ $(,)?) => {
         fn rule(id: RuleId) -> &'static Rule {

@@ -4,6 +4,7 @@ mod arguments;
 mod compare;
 mod many;
 pub(super) mod renders;
+mod syncs;
 mod task;
 mod upgraded;
 
@@ -12,6 +13,7 @@ use super::run::Run;
 use crate::judged::Judging;
 pub(super) use arguments::{Arguments, RenderArguments};
 pub(super) use compare::{Compared, compare_one, judge};
+pub(super) use syncs::{Synced, sync_one};
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut run = Run::new(&arguments.judge.output, Judging::Charts);

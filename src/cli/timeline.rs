@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use console::Term;
 use helm::record::Limits;
+use stable_hooks_policy::shown::Shown;
 
 use super::arguments::JudgeArguments;
-use super::chart::{self, Compared, RenderArguments};
+use super::chart::{self, Compared, RenderArguments, Synced};
 use super::outcome::{Failure, Outcome, remark, written};
 use super::release::{Reading, Records};
 use super::run::Run;
@@ -96,6 +97,12 @@ fn of_chart(chart: Option<&Path>, arguments: &Arguments, run: &mut Run) -> Resul
     }
     let judge = chart::judge(&arguments.judge)?;
     let mut reading = Reading { judge: &judge, run };
+    if arguments.renders.argocd {
+        let synced = chart::sync_one(chart, &arguments.renders, &mut reading)?;
+        let timeline = of_syncs(&synced);
+        reading.run.push(&synced.judged());
+        return Ok(vec![timeline]);
+    }
     let compared = chart::compare_one(chart, &arguments.renders, &mut reading)?;
     let Some(compared) = compared else { return Ok(Vec::new()) };
     let Compared { before, after: (record, judged), .. } = &compared;
@@ -103,6 +110,14 @@ fn of_chart(chart: Option<&Path>, arguments: &Arguments, run: &mut Run) -> Resul
     let timeline = timeline(before, (record, judged), |_| None, judge.settings.record_limits());
     reading.run.push(&compared.judged());
     Ok(timeline.into_iter().collect())
+}
+
+fn of_syncs(synced: &Synced) -> Timeline {
+    let Synced { namespace, name, texts: [first, next], labels: [before, after], found, .. } = synced;
+    let [of_first, of_next] = found.each_ref().map(|judged| judged.findings().to_vec());
+    let before = (Side::of_sync(before, first, None), of_first);
+    let after = (Side::of_sync(after, next, Some(first)), of_next);
+    Timeline::new(Shown(name).to_string(), Shown(namespace).to_string(), Some(before), after)
 }
 
 fn of_records(inputs: &[PathBuf], arguments: &Arguments, run: &mut Run) -> Result<Vec<Timeline>, Failure> {

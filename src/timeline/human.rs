@@ -81,7 +81,8 @@ impl Page<'_> {
                     (Some(title), _) | (None, Some(title)) => title.clone(),
                     (None, None) => String::new(),
                 };
-                let by = if stage.is_hooks() { ", by weight" } else { "" };
+                let rank = self.timeline.after.act.rank();
+                let by = if stage.is_hooks() { format!(", by {rank}") } else { String::new() };
                 let above = place.checked_sub(1).map(|above| gutter.below(above)).unwrap_or_default();
                 writeln!(out, "{}", format!("{INDENT}{above}").trim_end())?;
                 ([None, None], format!("{BOLD}{title}{BOLD:#}{CALM}{by}{CALM:#}"))
@@ -165,6 +166,9 @@ impl Page<'_> {
         if let Some(deletes) = cell.entry.deletes {
             let style = if deletes == Deleted::LastRun { CALM } else { DENY };
             lines.push((style, deletes.to_string()));
+        }
+        if let Some(leaves) = cell.entry.leaves {
+            lines.push((WARN, leaves.to_string()));
         }
         let (late, calm): (Vec<_>, Vec<_>) = self.layout.needs_in(column, place).partition(|line| line.need.late);
         lines.extend(late.into_iter().map(|line| (DENY, line.need.text(self.timeline))));

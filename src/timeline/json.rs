@@ -29,7 +29,7 @@ struct OneTimeline<'a> {
 #[derive(Serialize)]
 struct OneSide<'a> {
     operation: &'static str,
-    revision: u64,
+    revision: Option<u64>,
     phases: Vec<OnePhase<'a>>,
     needs: &'a [Need],
 }
@@ -83,8 +83,8 @@ impl<'a> OneSide<'a> {
         let phase =
             |phase: &'a Phase| OnePhase { phase: phase.stage, lanes: phase.lanes.iter().map(OneLane::of).collect() };
         Self {
-            operation: side.operation.as_str(),
-            revision: side.revision,
+            operation: side.act.name(),
+            revision: side.act.revision(),
             phases: side.phases.iter().map(phase).collect(),
             needs: &side.needs,
         }

@@ -96,7 +96,7 @@ impl<'a> Layout<'a> {
             let title = |side: Option<&Side>, cells: &Option<Vec<Cell<'_>>>| {
                 let is_said = matches!(stage, Stage::Resources | Stage::PreHooks | Stage::PostHooks)
                     || cells.as_ref().is_some_and(|cells| !cells.is_empty());
-                side.filter(|_| is_said).map(|side| stage.title(side.operation))
+                side.filter(|_| is_said).map(|side| stage.title(&side.act))
             };
             rows.push(Row::Stage {
                 stage,
@@ -159,7 +159,7 @@ impl Cell<'_> {
 impl Crossing<'_> {
     /// Where the object goes, in words.
     pub(crate) fn target(&self, after: &Side) -> String {
-        if self.from == self.to { "at another time".to_owned() } else { self.to.title(after.operation) }
+        if self.from == self.to { "at another time".to_owned() } else { self.to.title(&after.act) }
     }
 }
 
@@ -294,7 +294,7 @@ fn ends(before: &[Place], after: &[Place]) -> Option<(Place, Place)> {
 
 fn flips(timeline: &Timeline, object: &Name) -> bool {
     let mut about = timeline.findings.iter().filter(|finding| finding.object == *object);
-    about.any(|finding| finding.is_of(RuleId::ReleaseIdentityFlip))
+    about.any(|finding| finding.is_of(RuleId::ReleaseIdentityFlip) || finding.is_of(RuleId::ArgocdFlip))
 }
 
 /// One line for each object that a hook needs, however many of its fields do.

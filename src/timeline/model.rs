@@ -23,13 +23,23 @@ pub(crate) struct Timeline {
     pub(crate) notes: Vec<String>,
 }
 
-/// One revision: what Helm does to bring it about, if all goes well.
+/// One revision, or one text in git: what brings it about, if all goes well.
 pub(crate) struct Side {
-    pub(crate) operation: Operation,
-    pub(crate) revision: u64,
+    pub(crate) act: Act,
     /// Those in which something happens, in time.
     pub(crate) phases: Vec<Phase>,
     pub(crate) needs: Vec<Need>,
+}
+
+/// What brings a side about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Act {
+    Helm {
+        operation: Operation,
+        revision: u64,
+    },
+    /// A sync of Argo CD, as it is called.
+    Sync(&'static str),
 }
 
 pub(crate) struct Phase {
@@ -72,8 +82,10 @@ pub(crate) struct Entry {
     pub(crate) object: Name,
     /// From the chart's name on; empty where it is not said.
     pub(crate) template: String,
-    /// The object that Helm deletes so that this can happen, or by this.
+    /// The object that is deleted so that this can happen, or by this.
     pub(crate) deletes: Option<Deleted>,
+    /// Why the object that is there stays.
+    pub(crate) leaves: Option<Left>,
     /// The numbers of the findings that bite here.
     pub(crate) findings: Vec<usize>,
 }
@@ -83,10 +95,22 @@ pub(crate) struct Entry {
 pub(crate) enum Deleted {
     /// before-hook-creation: what the hook left when it ran before.
     LastRun,
-    /// before-hook-creation, but what lies there is the release's own.
+    /// before-hook-creation, but what lies there is a resource.
     Resource,
     /// It is pruned, though a hook of this very operation has just made it.
     MadeByHook,
+}
+
+/// Why Argo CD leaves what is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Left {
+    /// The delete policy leaves a Job, whose old run counts.
+    LastRun,
+    /// The old run of a resource counts for the hook.
+    Resource,
+    /// A live hook is not compared with git.
+    Hook,
 }
 
 /// An object that a hook needs before it can start.
@@ -135,17 +159,21 @@ impl Timeline {
     }
 
     pub(crate) fn title(&self) -> String {
-        let side = |side: &Side| format!("{} (revision {})", side.operation.as_str(), side.revision);
+        let side = |side: &Side| match &side.act {
+            Act::Helm { operation, revision } => format!("{} (revision {revision})", operation.as_str()),
+            Act::Sync(name) => format!("Argo CD's {name}"),
+        };
         let before = self.before.as_ref().map(|before| format!("{}, then ", side(before))).unwrap_or_default();
         format!("{} in {}: {before}{}", Shown(&self.release), Shown(&self.namespace), side(&self.after))
     }
 
     /// The names of the sides: Helm's operations, if those tell them apart, else the revisions.
     pub(crate) fn labels(&self) -> (Option<String>, String) {
-        let after = self.after.operation;
-        let is_clear = self.before.as_ref().is_none_or(|before| before.operation != after);
-        let label = |side: &Side| {
-            if is_clear { side.operation.as_str().to_owned() } else { format!("revision {}", side.revision) }
+        let after = self.after.act.name();
+        let is_clear = self.before.as_ref().is_none_or(|before| before.act.name() != after);
+        let label = |side: &Side| match side.act.revision() {
+            Some(revision) if !is_clear => format!("revision {revision}"),
+            _ => side.act.name().to_owned(),
         };
         (self.before.as_ref().map(label), label(&self.after))
     }
@@ -161,6 +189,32 @@ impl Timeline {
         let slash = if apart.is_empty() { "" } else { "/" };
         let name = if object.name.is_empty() { "(no name)" } else { &object.name };
         format!("{apart}{slash}{name}")
+    }
+}
+
+impl Act {
+    /// The operation's name, or the sync's.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Helm { operation, .. } => operation.as_str(),
+            Self::Sync(name) => name,
+        }
+    }
+
+    /// The number that orders what happens in it.
+    pub(crate) fn rank(&self) -> &'static str {
+        match self {
+            Self::Helm { .. } => "weight",
+            Self::Sync(_) => "wave",
+        }
+    }
+
+    /// The revision; a sync makes none.
+    pub(crate) fn revision(&self) -> Option<u64> {
+        match self {
+            Self::Helm { revision, .. } => Some(*revision),
+            Self::Sync(_) => None,
+        }
     }
 }
 
@@ -214,14 +268,18 @@ impl Stage {
         matches!(self, Self::PreHooksDeleted | Self::Pruned | Self::PostHooksDeleted)
     }
 
-    /// The stage in words, as part of an operation.
-    pub(crate) fn title(self, operation: Operation) -> String {
-        match self {
-            Self::PreHooks => format!("{} hooks", operation.pre().as_str()),
-            Self::PostHooks => format!("{} hooks", operation.post().as_str()),
-            Self::PreHooksDeleted | Self::PostHooksDeleted => "deleted: hook-succeeded".to_owned(),
-            Self::Resources => "resources".to_owned(),
-            Self::Pruned => "pruned: not in the manifest any more".to_owned(),
+    /// The stage in words, as part of an operation or of a sync.
+    pub(crate) fn title(self, act: &Act) -> String {
+        match (self, act) {
+            (Self::PreHooks, Act::Helm { operation, .. }) => format!("{} hooks", operation.pre().as_str()),
+            (Self::PostHooks, Act::Helm { operation, .. }) => format!("{} hooks", operation.post().as_str()),
+            (Self::PreHooksDeleted | Self::PostHooksDeleted, _) => "deleted: hook-succeeded".to_owned(),
+            (Self::Resources, Act::Helm { .. }) => "resources".to_owned(),
+            (Self::Pruned, Act::Helm { .. }) => "pruned: not in the manifest any more".to_owned(),
+            (Self::PreHooks, Act::Sync(_)) => "PreSync".to_owned(),
+            (Self::Resources, Act::Sync(_)) => "Sync".to_owned(),
+            (Self::PostHooks, Act::Sync(_)) => "PostSync".to_owned(),
+            (Self::Pruned, Act::Sync(_)) => "pruned where pruning is on: not in git any more".to_owned(),
         }
     }
 }
@@ -230,8 +288,18 @@ impl fmt::Display for Deleted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::LastRun => "replaces its last run",
-            Self::Resource => "deletes the release's own object first",
+            Self::Resource => "deletes the resource of that name first",
             Self::MadeByHook => "deletes what the hook has just made",
+        })
+    }
+}
+
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::LastRun => "patches its last run, which counts: it does not run again",
+            Self::Resource => "patches the resource, whose old run counts: it does not run",
+            Self::Hook => "stays the hook that it was: Argo CD does not compare it",
         })
     }
 }

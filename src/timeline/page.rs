@@ -166,11 +166,12 @@ impl PageRow {
 impl PageCell {
     fn of(timeline: &Timeline, layout: &Layout<'_>, (column, place): (Column, usize), cell: Cell<'_>) -> Self {
         let needs = layout.needs_in(column, place);
-        let weight = cell.weight.map(|weight| format!("weight {weight}"));
+        let weight = cell.weight.map(|weight| format!("{} {weight}", timeline.after.act.rank()));
         let goes = layout.crossings.iter().filter(|crossing| column.is_before() && crossing.rows.0 == place);
         let goes = goes.map(|crossing| format!("then: {}", crossing.target(&timeline.after)));
         let deletes = cell.entry.deletes.map(|deletes| deletes.to_string());
-        let details = weight.into_iter().chain(deletes).chain(goes);
+        let leaves = cell.entry.leaves.map(|leaves| leaves.to_string());
+        let details = weight.into_iter().chain(deletes).chain(leaves).chain(goes);
         Self {
             text: cell.entry.object.kind.clone(),
             name: timeline.name(&cell.entry.object),

@@ -6,7 +6,7 @@ use helm::{DeletePolicy, Event};
 use stable_hooks_policy::name::Name;
 
 use super::contents::{Contents, Hook, Resource};
-use super::model::{Deleted, Entry, Lane, LaneOf, Need, Phase, Side, Stage};
+use super::model::{Act, Deleted, Entry, Lane, LaneOf, Need, Phase, Side, Stage};
 
 impl Side {
     pub(crate) fn new(contents: &Contents, baseline: Option<&Contents>) -> Self {
@@ -41,7 +41,8 @@ impl Side {
         ];
         let phases = phases.into_iter().filter(|(_, lanes)| !lanes.is_empty());
         let phases = phases.map(|(stage, lanes)| Phase { stage, lanes }).collect();
-        let mut side = Self { operation, revision: contents.revision, phases, needs: Vec::new() };
+        let act = Act::Helm { operation, revision: contents.revision };
+        let mut side = Self { act, phases, needs: Vec::new() };
         side.needs = needs(pre.iter().chain(&post), &side);
         side
     }
@@ -52,8 +53,8 @@ fn hooks_at(contents: &Contents, event: Event) -> Vec<&Hook> {
     contents.hooks.iter().flat_map(|hook| std::iter::repeat_n(hook, times(hook))).collect()
 }
 
-fn entry(object: &Name, template: &str, deletes: Option<Deleted>) -> Entry {
-    Entry { object: object.clone(), template: template.to_owned(), deletes, findings: Vec::new() }
+pub(super) fn entry(object: &Name, template: &str, deletes: Option<Deleted>) -> Entry {
+    Entry { object: object.clone(), template: template.to_owned(), deletes, leaves: None, findings: Vec::new() }
 }
 
 fn by_weight(hooks: &[&Hook], there: impl Fn(&Name) -> Option<Deleted>) -> Vec<Lane> {
@@ -70,11 +71,11 @@ fn deleted_after(hooks: &[&Hook]) -> Vec<Lane> {
     lanes(deleted.map(|hook| (LaneOf::Weight(hook.weight), entry(&hook.object, &hook.template, None))))
 }
 
-fn by_kind(entries: impl Iterator<Item = Entry>) -> Vec<Lane> {
+pub(super) fn by_kind(entries: impl Iterator<Item = Entry>) -> Vec<Lane> {
     lanes(entries.map(|entry| (LaneOf::Kind(entry.object.kind.clone()), entry)))
 }
 
-fn lanes(entries: impl Iterator<Item = (LaneOf, Entry)>) -> Vec<Lane> {
+pub(super) fn lanes(entries: impl Iterator<Item = (LaneOf, Entry)>) -> Vec<Lane> {
     let mut lanes: Vec<Lane> = Vec::new();
     for (of, entry) in entries {
         match lanes.last_mut() {

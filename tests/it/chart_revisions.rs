@@ -11,7 +11,7 @@ use crate::chart_many::{chart, verdicts, with_each, write};
 use crate::cli::{code, stderr, stdout};
 use crate::helms::{folder, stable_hooks};
 
-fn git(repository: &Path, arguments: &[&str]) -> String {
+pub(crate) fn git(repository: &Path, arguments: &[&str]) -> String {
     let mut git = Command::new("git");
     git.arg("-C").arg(repository).args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main"]);
     let output = git.args(arguments).env_remove("GIT_DIR").output().unwrap();
@@ -30,7 +30,7 @@ fn repository(name: &str) -> PathBuf {
     repository
 }
 
-fn commit(repository: &Path, tag: &str) {
+pub(crate) fn commit(repository: &Path, tag: &str) {
     git(repository, &["add", "-A"]);
     git(repository, &["commit", "-q", "-m", tag]);
     git(repository, &["tag", tag]);

@@ -17,7 +17,12 @@ use crate::helms::{command, folder, helms, path_with, path_with_script, stable_h
 const RELEASE: &str = ".github/workflows/release.yml";
 
 /// What wants a cluster, a repository, or minutes: how it begins, and which file runs the same with which words.
-const ELSEWHERE: [(&str, &str, &str); 22] = [
+const ELSEWHERE: [(&str, &str, &str); 23] = [
+    (
+        "stable-hooks chart ./orders --argocd --against-ref",
+        "tests/it/chart_argocd.rs",
+        "judge(path, &in_git, &[\"--against-ref\", \"old\"])",
+    ),
     ("curl -fsSL https://raw.githubusercontent.com/", "tests/it/install.rs", "fn install_with_curl_and_with_wget"),
     ("curl -fsSLO https://github.com/stable-hooks/stable-hooks/releases/", RELEASE, ">assets/stable-hooks-plugins.gpg"),
     ("cargo binstall ", "tests/it/install.rs", "fn install_with_binstall_asks_for_archives_that_are_made"),

@@ -118,6 +118,7 @@ const STACKS: [(&str, &[&str]); 4] = [
             "patch",
             "verdict",
             "subject",
+            "sync",
             "rules",
             "judge",
             "evaluate",

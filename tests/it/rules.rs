@@ -11,9 +11,8 @@ use stable_hooks_policy::rule::{Family, Level};
 
 use crate::cases::reported;
 use crate::engines::{ask, ask_with, cluster, files, relative, root};
-use crate::release_cases::is_release_rule;
-use crate::releases;
 use crate::releases::render::{self, Revision};
+use crate::{releases, sync_cases};
 
 const SECTIONS: [&str; 5] = ["## What it does", "## Why is this bad?", "## Example", "## Use instead", "## References"];
 
@@ -30,16 +29,19 @@ fn rules_names_are_unique_kebab_case_and_parse_back() {
 
 #[test]
 fn rules_have_a_file_of_their_name_and_cases_that_accept_and_that_do_not() {
-    let folders = ["object", "release"].map(|folder| files(&format!("policy/src/rules/{folder}"), "rs"));
+    let folders = ["object", "release", "chart"].map(|folder| files(&format!("policy/src/rules/{folder}"), "rs"));
     let rule_files: BTreeSet<_> = folders.iter().flatten().map(|path| relative(path)).collect();
     let file = |rule: &RuleId| {
-        let folder = if is_release_rule(rule.as_str()) { "release" } else { "object" };
+        let folder = match rule.family() {
+            Family::Identity | Family::Form => "object",
+            Family::Release => "release",
+            Family::Chart => "chart",
+        };
         format!("policy/src/rules/{folder}/{}.rs", rule.as_str().replace('-', "_"))
     };
     let names: BTreeSet<_> = RuleId::ALL.iter().map(file).collect();
     assert_eq!(rule_files, names);
     for rule in RuleId::ALL {
-        assert_eq!(rule.family() == Family::Release, is_release_rule(rule.as_str()), "{rule} lies in the other folder");
         let folder = root().join("tests/cases").join(rule.as_str());
         let cases: Vec<_> =
             fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -73,7 +75,11 @@ fn rules_examples_trigger_the_rule_and_their_correction_does_not() {
 /// Judges the first YAML block of a text.
 fn finds(rule: RuleId, text: &str) -> bool {
     let yaml = text.split_once("```yaml\n").unwrap().1.split_once("```").unwrap().0;
-    let found = if is_release_rule(rule.as_str()) { judge_release(rule, yaml) } else { judge_object(rule, yaml) };
+    let found = match rule.family() {
+        Family::Identity | Family::Form => judge_object(rule, yaml),
+        Family::Release => judge_release(rule, yaml),
+        Family::Chart => sync_cases::reported(&sync_cases::judge(yaml, &json!({"rules": on(rule)}))),
+    };
     found.iter().any(|finding| finding.split(' ').next() == Some(rule.as_str()))
 }
 

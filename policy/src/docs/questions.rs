@@ -25,7 +25,12 @@ impl Policy {
     }
 
     fn rules(self) -> impl Iterator<Item = RuleId> {
-        RuleId::ALL.iter().copied().filter(move |id| (id.family() == Family::Release) == (self == Self::Releases))
+        let is_obeyed = move |id: &RuleId| match id.family() {
+            Family::Identity | Family::Form => self == Self::Objects,
+            Family::Release => self == Self::Releases,
+            Family::Chart => false,
+        };
+        RuleId::ALL.iter().copied().filter(is_obeyed)
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::finding::{Problem, ReleaseProblem};
 use crate::subject::change::Context;
 use crate::subject::release::Release;
+use crate::sync::Syncs;
 
 /// A rule: its page and its check. What it is called and how strict it is, the registry says (`rule.rs`).
 pub(crate) struct Rule {
@@ -18,6 +19,13 @@ pub(crate) struct Rule {
 pub(crate) enum Check {
     Object(fn(&Context<'_>) -> Option<Problem>),
     Release(fn(&Release<'_>) -> Vec<ReleaseProblem>, Reach),
+    /// The command line's alone.
+    Chart(fn(&Syncs<'_>) -> Vec<ReleaseProblem>),
+}
+
+/// In the place of a check of charts inside the wasm, where no chart comes.
+pub(crate) fn unchecked(_: &Syncs<'_>) -> Vec<ReleaseProblem> {
+    Vec::new()
 }
 
 /// The objects of a release that a rule is about; never one with the label `stable-hooks/migration: "false"`.
@@ -33,7 +41,14 @@ pub(crate) enum Reach {
 
 /// Declares a rule: its page is captured once, for rustdoc, the web and `explain`.
 macro_rules! declare_rule {
-    ($(#[doc = $doc:literal])+ summary: $summary:literal, check: $family:ident($($check:path),+) $(,)?) => {
+    ($(#[doc = $doc:literal])+ summary: $summary:literal, check: Chart($check:path) $(,)?) => {
+        $crate::rules::declare::declare_rule! {
+            $(#[doc = $doc])+
+            summary: $summary,
+            check: Chart((if cfg!(target_arch = "wasm32") { $crate::rules::declare::unchecked } else { $check })),
+        }
+    };
+    ($(#[doc = $doc:literal])+ summary: $summary:literal, check: $family:ident($($check:expr),+) $(,)?) => {
         $(#[doc = $doc])+
         pub(crate) static RULE: $crate::rules::declare::Rule = $crate::rules::declare::Rule {
             summary: if cfg!(target_arch = "wasm32") { "" } else { $summary },

@@ -57,6 +57,10 @@ pub(in crate::cli) struct RenderArguments {
     /// Judge the upgrade from this chart, an older version for example: a folder, an archive, or what Helm fetches
     #[arg(long, value_name = "CHART", conflicts_with = "release")]
     pub(super) against: Option<PathBuf>,
+    /// Judge the chart as Argo CD deploys it: a first sync, and the next one. --install and --upgrade are the texts of the
+    /// two then, --against and --against-ref the one that was synced before
+    #[arg(long, conflicts_with_all = ["release", "policy", "cluster"])]
+    pub(in crate::cli) argocd: bool,
     /// The values of the chart that the upgrade starts from, where they are not the same; instead of -f and --set
     #[arg(long, value_name = "FILE", value_delimiter = ',', conflicts_with_all = ["install", "release"])]
     pub(super) against_values: Vec<PathBuf>,

@@ -65,7 +65,7 @@ pub(in crate::cli) fn compare_one(
     compared
 }
 
-fn task<'f>(chart: &Path, arguments: &RenderArguments, folder: &'f Folder) -> Result<Task<'f>, Failure> {
+pub(super) fn task<'f>(chart: &Path, arguments: &RenderArguments, folder: &'f Folder) -> Result<Task<'f>, Failure> {
     let part = |name| folder.part(name).map_err(no_folder);
     let old = match &arguments.against {
         Some(old) => Some(Chart::of(old, Repository::default(), &part("old")?)?),

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use stable_hooks_policy::shown::Visible;
 
 use super::arguments::Arguments;
-use super::compare::{compare, compare_one, installed, judge as judge_of, no_folder};
+use super::compare::{Compared, compare, compare_one, installed, judge as judge_of, no_folder};
+use super::syncs::{sync, sync_one};
 use super::task::{Chart, GivenValues, Task, values_at};
 use crate::cli::arguments::Judge;
 use crate::cli::outcome::{Failure, Told, remark};
@@ -67,9 +68,14 @@ struct Done {
 pub(super) fn judge(arguments: &Arguments, run: &mut Run) -> Result<(), Failure> {
     let judge = judge_of(&arguments.judge)?;
     if arguments.renders.install.is_some() {
-        let compared = compare_one(None, &arguments.renders, &mut Reading { judge: &judge, run })?;
-        if let Some(compared) = compared {
-            run.push(&compared.judged());
+        let mut reading = Reading { judge: &judge, run };
+        let judged = if arguments.renders.argocd {
+            Some(sync_one(None, &arguments.renders, &mut reading)?.judged())
+        } else {
+            compare_one(None, &arguments.renders, &mut reading)?.map(Compared::judged)
+        };
+        if let Some(judged) = judged {
+            run.push(&judged);
         }
         return Ok(());
     }
@@ -291,7 +297,12 @@ impl Shared<'_> {
         for (set, at) in sets.into_iter().zip(0..) {
             let mut of_set = Told::default();
             let compared = self.task(chart, old.as_ref(), &set, format!("{number}-{at}")).and_then(|task| {
-                let compared = compare(Some(&task), &self.arguments.renders, &self.installed, &judge, &mut of_set)?;
+                let renders = &self.arguments.renders;
+                if renders.argocd {
+                    let synced = sync(Some(&task), renders, &judge, &mut of_set)?;
+                    return Ok(Some((task, synced.parts())));
+                }
+                let compared = compare(Some(&task), renders, &self.installed, &judge, &mut of_set)?;
                 Ok(compared.map(|compared| (task, compared.parts())))
             });
             let compared = match (compared, &set) {

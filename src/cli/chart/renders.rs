@@ -26,7 +26,7 @@ use crate::render::Render;
 /// The renders to compare.
 pub(super) struct Renders {
     /// Where the chart is.
-    chart: PathBuf,
+    pub(super) chart: PathBuf,
     /// As the report names it.
     pub(super) source: String,
     pub(super) namespace: String,
@@ -39,7 +39,7 @@ pub(super) struct Renders {
     pub(super) apply_method: ApplyMethod,
     /// The sources of the templates that make hooks, as a record holds them.
     pub(super) hook_templates: Templates,
-    templates: Templates,
+    pub(super) templates: Templates,
     /// The `helm.sh/hook` of each document that Helm has left out of the upgrade, because it knows no such event.
     pub(super) dropped: Vec<String>,
 }
@@ -87,13 +87,7 @@ impl Renders {
         told: &mut Told,
     ) -> Result<Self, Failure> {
         let Task { chart, source, old, values, folder } = task;
-        if let Some(argument) = arguments.more.iter().find(|argument| changes_the_render(argument)) {
-            return Err(Failure(format!(
-                "`{}` behind `--` would render something else than what is judged, the install and the upgrade with their \
-                 hooks: leave it out",
-                argument.display()
-            )));
-        }
+        check_more(arguments)?;
         let helm = Helm::of_the_user();
         let sides = folder.change(|folder| Sides::of(arguments, values, release, folder, told)).map_err(Failure)?;
         let next = release.map_or(2, |release| release.next);
@@ -180,17 +174,17 @@ impl Renders {
 }
 
 /// The options of `helm template` for either render.
-struct Sides {
+pub(super) struct Sides {
     /// `None` where a release is installed already.
-    install: Option<Options>,
-    upgrade: Options,
+    pub(super) install: Option<Options>,
+    pub(super) upgrade: Options,
     /// In the place of those that the upgrade's chart has of its own.
     chart_values: Option<Vec<u8>>,
 }
 
 impl Sides {
     /// Adds the values that Helm takes from the release.
-    fn of(
+    pub(super) fn of(
         arguments: &RenderArguments,
         given: &GivenValues,
         release: Option<&Upgraded<'_>>,
@@ -228,6 +222,18 @@ fn with_capabilities(options: Options, told: &mut Told) -> Options {
     Options { kube_version: Some(kube_version), api_versions, ..options }
 }
 
+/// What stands behind `--` leaves the renders as they are.
+pub(super) fn check_more(arguments: &RenderArguments) -> Result<(), Failure> {
+    match arguments.more.iter().find(|argument| changes_the_render(argument)) {
+        None => Ok(()),
+        Some(argument) => Err(Failure(format!(
+            "`{}` behind `--` would render something else than what is judged, the install and the upgrade with their \
+             hooks: leave it out",
+            argument.display()
+        ))),
+    }
+}
+
 /// Without its hooks, with one of its templates alone, or as another operation, a chart has other objects.
 fn changes_the_render(argument: &OsString) -> bool {
     let argument = argument.to_string_lossy();
@@ -241,10 +247,10 @@ fn asks_the_cluster(more: &[OsString]) -> bool {
 }
 
 /// A chart as Helm rendered it.
-struct Rendered {
-    render: Render,
+pub(super) struct Rendered {
+    pub(super) render: Render,
     /// On standard error.
-    said: Vec<u8>,
+    pub(super) said: Vec<u8>,
 }
 
 impl From<Output> for Rendered {
@@ -254,7 +260,7 @@ impl From<Output> for Rendered {
 }
 
 /// Helm's own words first, as they are.
-fn failure(source: &str, chart: &Path, values: &Values, error: HelmError, told: &mut Told) -> Failure {
+pub(super) fn failure(source: &str, chart: &Path, values: &Values, error: HelmError, told: &mut Told) -> Failure {
     let HelmError::Failed { said, .. } = &error else { return Failure(format!("{source}: {error}")) };
     let said = values.in_the_users_words(said);
     let missing = missing_dependencies(&said);
@@ -271,7 +277,7 @@ fn failure(source: &str, chart: &Path, values: &Values, error: HelmError, told: 
     }
 }
 
-fn checked(place: &str, render: Render, told: &mut Told) -> Render {
+pub(super) fn checked(place: &str, render: Render, told: &mut Told) -> Render {
     for error in &render.broken {
         told.cannot_judge(&format!("{place}:{}: {}", error.line, error.reason));
     }

@@ -69,8 +69,8 @@ impl Columns {
             x: self.text_x(name),
             y: y + 18,
             side: name,
-            text: capitalized(side.operation.as_str()),
-            revision: side.revision,
+            text: capitalized(side.act.name()),
+            revision: side.act.revision(),
         };
         let before = timeline.before.iter().map(|side| label(Column::Before, side));
         before.chain([label(Column::After, &timeline.after)]).collect()
@@ -118,22 +118,23 @@ impl Columns {
     ) -> PictureCell {
         let (entry, kind) = (cell.entry, clipped(&cell.entry.object.kind, 28));
         let full = timeline.name(&entry.object);
-        let weight = weight_length(cell.weight);
-        let name = clipped(&full, self.room.saturating_sub(display_width(&kind) + 1 + weight).max(8));
+        let weight = weight_text(timeline, cell);
+        let length = weight_length(weight.as_deref());
+        let name = clipped(&full, self.room.saturating_sub(display_width(&kind) + 1 + length).max(8));
         PictureCell {
             side,
             class: if cell.is_deletion() { "cell deleted" } else { "cell" },
             x: self.x(side),
             y: y + ROW / 2,
             text_x: self.text_x(side),
-            weight: cell.weight,
             details: self.details(side, details, y),
             mark: match entry.findings.as_slice() {
                 [] if cell.is_deletion() => Mark::Cross,
                 [] => Mark::Dot,
                 numbers => self.pill(timeline, side, numbers),
             },
-            length: text_width(display_width(&kind) + 1 + display_width(&name) + weight),
+            length: text_width(display_width(&kind) + 1 + display_width(&name) + length),
+            weight,
             kind,
             name,
             full,
@@ -218,8 +219,9 @@ fn details(
         let class = if deletes == Deleted::LastRun { "detail" } else { "detail trouble" };
         (class, deletes.to_string())
     });
+    let leaves = cell.entry.leaves.map(|leaves| ("detail trouble", leaves.to_string()));
     let late = layout.needs_in(column, place).filter(|line| line.need.late);
-    deletes.into_iter().chain(late.map(|line| ("detail trouble", line.need.text(timeline)))).collect()
+    deletes.into_iter().chain(leaves).chain(late.map(|line| ("detail trouble", line.need.text(timeline)))).collect()
 }
 
 pub(in crate::timeline) fn level_class(level: Level) -> &'static str {
@@ -244,13 +246,21 @@ fn small_in_characters(characters: usize) -> usize {
     usize::try_from(count(characters).saturating_mul(SMALL) / CHARACTER + 1).unwrap_or_default()
 }
 
-fn weight_length(weight: Option<i64>) -> usize {
-    weight.map_or(0, |weight| format!("  weight {weight}").len())
+fn weight_text(timeline: &Timeline, cell: Cell<'_>) -> Option<String> {
+    cell.weight.map(|weight| format!("{} {weight}", timeline.after.act.rank()))
+}
+
+/// With the two spaces before it.
+fn weight_length(weight: Option<&str>) -> usize {
+    weight.map_or(0, |weight| weight.len() + 2)
 }
 
 fn text_length(timeline: &Timeline, cell: Cell<'_>) -> usize {
     let object = &cell.entry.object;
-    display_width(&object.kind) + 1 + display_width(&timeline.name(object)) + weight_length(cell.weight)
+    display_width(&object.kind)
+        + 1
+        + display_width(&timeline.name(object))
+        + weight_length(weight_text(timeline, cell).as_deref())
 }
 
 /// The text, cut to at most that many columns.

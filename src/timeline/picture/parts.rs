@@ -8,7 +8,7 @@ pub(in crate::timeline) struct Label {
     pub(in crate::timeline) y: i32,
     pub(in crate::timeline) side: Column,
     pub(in crate::timeline) text: String,
-    pub(in crate::timeline) revision: u64,
+    pub(in crate::timeline) revision: Option<u64>,
 }
 
 pub(in crate::timeline) struct Band {
@@ -50,7 +50,8 @@ pub(in crate::timeline) struct PictureCell {
     pub(in crate::timeline) name: String,
     /// All of it.
     pub(in crate::timeline) full: String,
-    pub(in crate::timeline) weight: Option<i64>,
+    /// In words.
+    pub(in crate::timeline) weight: Option<String>,
     pub(in crate::timeline) details: Vec<Written>,
     pub(in crate::timeline) mark: Mark,
     /// The width of the text, in pixels.

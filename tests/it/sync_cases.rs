@@ -1,0 +1,140 @@
+//! `tests/cases/<rule for charts>/<accepts|warns|denies>-<what>.yaml`: what Argo CD's syncs of a text get, one sentence a
+//! file.
+//!
+//! `new` is the text that is synced, `old` the one that was synced before, `again` the new one rendered once more, and
+//! `asRevision2` that with another revision. The application is in namespace `shop`. No policy is asked: the rules for
+//! charts are the command line's.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+use stable_hooks::input::value;
+use stable_hooks_policy::evaluate::evaluate_syncs;
+use stable_hooks_policy::finding::Finding;
+use stable_hooks_policy::rule::{Effect, Family};
+use stable_hooks_policy::sync::{Manifest, Syncs};
+use stable_hooks_policy::{RuleId, Settings};
+
+use crate::cases::in_one_line;
+use crate::engines::{files, relative};
+use crate::releases::render;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Case {
+    #[serde(default)]
+    settings: Value,
+    old: Option<String>,
+    new: String,
+    again: Option<String>,
+    as_revision2: Option<String>,
+    expect: Expectation,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Expectation {
+    verdict: String,
+    findings: Vec<String>,
+    #[serde(default)]
+    message: Vec<String>,
+}
+
+/// The case lies in the folder of a rule for charts.
+pub(crate) fn is_sync_case(path: &Path) -> bool {
+    let folder = path.parent().unwrap().file_name().unwrap().to_str().unwrap();
+    folder.parse().is_ok_and(|rule: RuleId| rule.family() == Family::Chart)
+}
+
+#[test]
+fn sync_cases_hold() {
+    let mut failures = Vec::new();
+    for path in files("tests/cases", "yaml").into_iter().filter(|path| is_sync_case(path)) {
+        if let Err(reason) = check(&path) {
+            failures.push(format!("{}: {reason}", relative(&path)));
+        }
+    }
+    assert!(failures.is_empty(), "{} cases fail:\n{}", failures.len(), failures.join("\n"));
+}
+
+/// What is said to all cases.
+pub(crate) fn said() -> impl Iterator<Item = String> {
+    let cases = files("tests/cases", "yaml").into_iter().filter(|path| is_sync_case(path));
+    cases.flat_map(|path| Case::read(&path).unwrap().findings()).map(|finding| text(&finding))
+}
+
+/// The findings about texts, each behind a line that says which one it is: `# next` and `# again`.
+pub(crate) fn judge(text: &str, settings: &Value) -> Vec<Finding> {
+    let (first, next) = match text.split_once("\n# next\n") {
+        Some((first, next)) => (Some(first), next),
+        None => (None, text),
+    };
+    let (new, again) = match next.split_once("\n# again\n") {
+        Some((new, again)) => (new, Some(again)),
+        None => (next, None),
+    };
+    let [old, again] = [first, again].map(|text| text.map(manifest));
+    let new = manifest(new);
+    let syncs = Syncs { old: old.as_ref(), new: &new, again: again.as_ref(), as_revision_2: None };
+    evaluate_syncs(&syncs, &Settings::parse(settings).unwrap())
+}
+
+pub(crate) fn reported(findings: &[Finding]) -> Vec<String> {
+    let line = |finding: &Finding| {
+        let level = match finding.effect {
+            Effect::Deny => "deny",
+            Effect::Warn => "warn",
+            Effect::Fix => "fix",
+        };
+        format!("{} {level} {}/{}", finding.rule, finding.object.kind, finding.object.name)
+    };
+    findings.iter().map(line).collect()
+}
+
+fn manifest(text: &str) -> Manifest {
+    Manifest::of(&render::read(text).documents, "shop")
+}
+
+fn text(finding: &Finding) -> String {
+    in_one_line(&format!("{} {} {}", finding.object, finding.message, finding.remedy))
+}
+
+fn check(path: &Path) -> Result<(), String> {
+    let case = Case::read(path)?;
+    let findings = case.findings();
+    let verdict = if findings.iter().any(|finding| finding.effect == Effect::Deny) { "deny" } else { "allow" };
+    let texts = findings.iter().map(text).collect::<Vec<_>>().join("\n");
+    let (mut found, mut wanted) = (reported(&findings), case.expect.findings.clone());
+    found.sort();
+    wanted.sort();
+    if (verdict, &found) != (case.expect.verdict.as_str(), &wanted) {
+        return Err(format!("expected {} {wanted:?}, found {verdict} {found:?}\n{texts}", case.expect.verdict));
+    }
+    if let Some(part) = case.expect.message.iter().find(|part| !texts.contains(*part)) {
+        return Err(format!("no {part:?} in\n{texts}"));
+    }
+    let fits = match path.file_stem().unwrap().to_str().unwrap().split('-').next().unwrap() {
+        "accepts" => found.is_empty(),
+        "warns" => verdict == "allow" && !found.is_empty(),
+        "denies" => verdict == "deny",
+        _ => false,
+    };
+    if fits { Ok(()) } else { Err(format!("the file's name does not fit its verdict {verdict}")) }
+}
+
+impl Case {
+    fn read(path: &Path) -> Result<Self, String> {
+        let file = value(&std::fs::read(path).unwrap()).map_err(|error| format!("{error:?}"))?;
+        serde_json::from_value(file).map_err(|error| error.to_string())
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let [old, again, as_revision_2] =
+            [&self.old, &self.again, &self.as_revision2].map(|text| text.as_deref().map(manifest));
+        let new = manifest(&self.new);
+        let syncs =
+            Syncs { old: old.as_ref(), new: &new, again: again.as_ref(), as_revision_2: as_revision_2.as_ref() };
+        evaluate_syncs(&syncs, &Settings::parse(&self.settings).unwrap())
+    }
+}
