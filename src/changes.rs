@@ -326,6 +326,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn nothing_changed_where_all_is_equal_and_only_there(old in values(), new in values()) {
             prop_assert!(changes(&old, &old).is_empty());

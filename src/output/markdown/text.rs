@@ -154,6 +154,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn code_reads_as_what_it_is(text in prop_oneof![ACTIVE, ".{0,40}"]) {
             // A text of spaces alone would be no paragraph.
