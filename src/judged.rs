@@ -25,6 +25,9 @@ pub(crate) struct Summary {
     pub(crate) warned: usize,
     /// Findings that are not among the results, because somebody said so.
     pub(crate) ignored: usize,
+    /// Something could not be judged; standard error says what.
+    #[serde(skip)]
+    pub(crate) is_partial: bool,
 }
 
 /// What a run judges, as people are told.

@@ -4,9 +4,11 @@ pub(crate) mod forecast;
 mod github;
 mod human;
 mod json;
+pub(crate) mod markdown;
 mod policy_report;
 mod results;
 mod sarif;
+mod tally;
 pub(crate) mod writer;
 
 use crate::judged::Judging;
@@ -24,6 +26,8 @@ pub(crate) enum Format {
     Human,
     /// JSON, version 1: docs/output.md
     Json,
+    /// Markdown, for a comment on a pull request
+    Markdown,
     /// SARIF 2.1.0, for code scanning
     Sarif,
     /// Annotations of GitHub Actions
@@ -41,6 +45,7 @@ impl Format {
         match self {
             Self::Human => Box::new(human::Human::new(judging)),
             Self::Json => Box::new(json::Json::default()),
+            Self::Markdown => Box::new(markdown::Markdown::new(judging)),
             Self::Sarif => Box::new(sarif::Sarif::default()),
             Self::Github => Box::new(github::Github),
             Self::PolicyReport => Box::new(policy_report::PolicyReport::new(policy_report::Api::PolicyReport)),

@@ -8,13 +8,14 @@
 //!                                        v
 //!                                    layout: rows, crossings, needs  the same for the terminal and the picture
 //!                                        v
-//!                                    human   picture (svg, html)     json (of the timeline itself)
+//!                                    human   markdown   picture (svg, html)     json (of the timeline itself)
 //! ```
 
 mod contents;
 mod human;
 mod json;
 mod layout;
+mod markdown;
 mod model;
 mod page;
 mod picture;
@@ -26,5 +27,6 @@ mod tests;
 pub(crate) use contents::Contents;
 pub(crate) use human::write_human;
 pub(crate) use json::write_json;
+pub(crate) use markdown::write_markdown;
 pub(crate) use model::{Side, Timeline};
 pub(crate) use page::{write_html, write_svg};

@@ -65,7 +65,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let summary = Summary::of(&forecasts);
     if !arguments.judge.output.quiet {
         let mut out = arguments.judge.output.stdout();
-        written(arguments.judge.output.output.write(&mut out, &forecasts).and_then(|()| out.flush()))?;
+        written(arguments.judge.output.output.write(&mut out, &forecasts, is_complete).and_then(|()| out.flush()))?;
     }
     let denied = summary.flips + summary.denied;
     let fails = denied > 0 || (arguments.judge.fail_on == FailOn::Warn && summary.warned > 0);

@@ -23,7 +23,6 @@ pub(super) struct Run {
     output: Option<(Box<dyn Write>, Box<dyn Writer>)>,
     written: io::Result<()>,
     summary: Summary,
-    is_complete: bool,
     progress: Progress,
 }
 
@@ -42,13 +41,13 @@ impl Run {
             (!arguments.quiet).then(|| (Box::new(arguments.stdout()) as _, arguments.output.writer(judging)));
         let written = output.as_mut().map_or(Ok(()), |(out, writer)| writer.begin(out));
         let progress = Progress::new(output.is_some());
-        Self { output, written, summary: Summary::default(), is_complete: true, progress }
+        Self { output, written, summary: Summary::default(), progress }
     }
 
     /// A run that only counts: its caller writes all results together at the end.
     pub(super) fn counting<F: OutputFormat>(arguments: &OutputArguments<F>) -> Self {
         let progress = Progress::new(!arguments.quiet);
-        Self { output: None, written: Ok(()), summary: Summary::default(), is_complete: true, progress }
+        Self { output: None, written: Ok(()), summary: Summary::default(), progress }
     }
 
     /// Counts the result and hands it back, or tells why there is none.
@@ -70,14 +69,14 @@ impl Run {
     }
 
     pub(super) fn cannot_judge(&mut self, reason: &str) {
-        self.is_complete = false;
+        self.summary.is_partial = true;
         self.progress.suspend(|| complain(reason));
     }
 
     /// Tells what was collected beside a result.
     pub(super) fn tell(&mut self, told: Told) {
-        let is_complete = &mut self.is_complete;
-        self.progress.suspend(|| *is_complete &= told.tell());
+        let is_partial = &mut self.summary.is_partial;
+        self.progress.suspend(|| *is_partial |= !told.tell());
     }
 
     pub(super) fn count_ignored(&mut self, findings: usize) {
@@ -161,7 +160,7 @@ impl Run {
         }
         written(self.written)?;
         let fails = self.summary.denied > 0 || (fail_on == FailOn::Warn && self.summary.warned > 0);
-        Ok(Outcome::of(self.is_complete, fails))
+        Ok(Outcome::of(!self.summary.is_partial, fails))
     }
 }
 

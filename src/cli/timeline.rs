@@ -15,7 +15,7 @@ use super::release::{Reading, Records};
 use super::run::Run;
 use crate::judged::{Judged, Summary};
 use crate::records::StoredRecord;
-use crate::timeline::{Contents, Side, Timeline, write_html, write_human, write_json, write_svg};
+use crate::timeline::{Contents, Side, Timeline, write_html, write_human, write_json, write_markdown, write_svg};
 
 /// The width where no terminal says another.
 const WIDTH: usize = 80;
@@ -50,6 +50,8 @@ enum Format {
     /// For people, as wide as the terminal
     #[default]
     Human,
+    /// Markdown, for a comment on a pull request
+    Markdown,
     /// A picture
     Svg,
     /// One page that loads nothing
@@ -191,6 +193,7 @@ fn write(
 ) -> io::Result<()> {
     match format {
         Format::Human => write_human(out, timelines, width),
+        Format::Markdown => write_markdown(out, timelines, summary),
         Format::Svg => write_svg(out, timelines),
         Format::Html => write_html(out, timelines),
         Format::Json => write_json(out, timelines, summary),

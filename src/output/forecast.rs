@@ -3,6 +3,7 @@
 mod html;
 mod human;
 mod json;
+mod markdown;
 
 use std::io::{self, Write};
 
@@ -20,16 +21,19 @@ pub(crate) enum Format {
     Human,
     /// JSON, version 1: docs/output.md
     Json,
+    /// Markdown, for a comment on a pull request
+    Markdown,
     /// A page that loads nothing
     Html,
 }
 
 impl Format {
-    /// Writes forecasts that are in order.
-    pub(crate) fn write(self, out: &mut dyn Write, forecasts: &[Forecast]) -> io::Result<()> {
+    /// Writes forecasts that are in order; they may not be all.
+    pub(crate) fn write(self, out: &mut dyn Write, forecasts: &[Forecast], is_complete: bool) -> io::Result<()> {
         match self {
             Self::Human => human::write(out, forecasts),
             Self::Json => json::write(out, forecasts),
+            Self::Markdown => markdown::write(out, forecasts, is_complete),
             Self::Html => html::write(out, forecasts),
         }
     }

@@ -9,6 +9,7 @@ use stable_hooks_policy::name::Name;
 use stable_hooks_policy::shown::{GLUE, Visible, glued};
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
+use super::tally::Tally;
 use super::writer::Writer;
 use crate::judged::{Finding, Judged, Judging, Level, Summary, Verdict};
 
@@ -16,43 +17,24 @@ const WIDTH: usize = 80;
 
 pub(super) struct Human {
     judging: Judging,
-    /// The charts that have been judged, some with several sets of values.
-    charts: BTreeSet<String>,
+    tally: Tally,
 }
 
 impl Human {
     pub(super) fn new(judging: Judging) -> Self {
-        Self { judging, charts: BTreeSet::new() }
+        Self { judging, tally: Tally::new(judging) }
     }
 }
 
 impl Writer for Human {
     fn result(&mut self, out: &mut dyn Write, judged: &Judged) -> io::Result<()> {
-        if self.judging == Judging::Charts {
-            self.charts.insert(judged.place.file.clone());
-        }
+        self.tally.count(judged);
         let is_untouched = self.judging == Judging::Objects { all: false } && !judged.says_something();
         if is_untouched { Ok(()) } else { write_judged(out, judged) }
     }
 
     fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
-        let Summary { objects, denied, normalized, warned, .. } = summary;
-        let (one, many) = match self.judging {
-            Judging::Objects { .. } => ("object", "objects"),
-            Judging::Revisions => ("revision", "revisions"),
-            Judging::Charts => ("chart", "charts"),
-        };
-        let counted = |count: usize| format!("{count} {}", if count == 1 { one } else { many });
-        let judged = match self.charts.len() {
-            charts if charts < *objects && charts > 0 => format!("{}, {objects} results", counted(charts)),
-            _ => counted(*objects),
-        };
-        // A patch is for objects.
-        let normalized = match self.judging {
-            Judging::Objects { .. } => format!("{normalized} normalized, "),
-            Judging::Revisions | Judging::Charts => String::new(),
-        };
-        writeln!(out, "{judged}: {denied} denied, {normalized}{warned} with warnings")
+        writeln!(out, "{}", self.tally.sum(summary))
     }
 }
 

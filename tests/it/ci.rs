@@ -343,7 +343,24 @@ fn ci_the_examples_name_this_version_and_inputs_that_there_are() {
             revisions += 1;
         }
     }
-    assert_eq!((actions, images, revisions), (2, 1, 1));
+    assert_eq!((actions, images, revisions), (3, 1, 1));
+}
+
+#[test]
+fn ci_the_example_that_comments_gives_its_token_to_one_step_and_to_no_fork() {
+    let comments = |example: &Value| example.to_string().contains("gh pr comment");
+    let [workflow] = examples().into_iter().filter(comments).collect::<Vec<_>>().try_into().unwrap();
+    // As YAML 1.1 reads `on`.
+    assert_eq!(workflow["true"], "pull_request");
+    assert_eq!(workflow["permissions"], json!({"contents": "read", "pull-requests": "write"}));
+    let steps = workflow["jobs"]["judge"]["steps"].as_array().unwrap();
+    assert_eq!(steps[0]["with"]["persist-credentials"], json!(false));
+    let (last, before) = steps.split_last().unwrap();
+    assert!(before.iter().all(|step| !step.to_string().contains("token")), "{before:?}");
+    let condition = last["if"].as_str().unwrap();
+    assert!(condition.contains("github.event.pull_request.head.repo.full_name == github.repository"), "{condition}");
+    // What a fork chooses is in no script.
+    assert!(!last["run"].as_str().unwrap().contains("${{"), "{last}");
 }
 
 #[test]

@@ -125,6 +125,34 @@ fn forecast_tells_the_worst_first_with_reason_and_remedy() {
 }
 
 #[test]
+fn forecast_markdown_has_a_table_of_what_is_not_stable_and_each_cause_once() {
+    with_each("markdown", |helm| {
+        let written = |cluster: &Cluster| stdout(&cluster.forecast(helm, &["-A", "-o", "markdown"]).output().unwrap());
+        let text = written(&mixed("markdown"));
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines[0], "### stable-hooks forecast: flips");
+        let (_, table) = text.split_once("|---|---|---|---|\n").unwrap();
+        let rows: Vec<_> = table.lines().take(4).collect();
+        assert_eq!(
+            rows,
+            [
+                "| **flips** | `shop/orders` | `shop-0.1.0` | Job orders-migrations |",
+                "| **not forecastable** | `data/broken` | `shop-0.1.0` | its chart does not render |",
+                "| **not forecastable** | `shop/whole` | `shop-0.1.0` | its subcharts are not stored |",
+                "",
+            ]
+        );
+        assert_eq!(text.matches("- **deny** [`release-identity-flip`](https://").count(), 1, "{text}");
+        assert!(text.contains("\n\n  1 release: `shop/orders`\n\n- **not forecastable** "), "{text}");
+        let stable = Cluster::new("markdown-stable").with(&release("shop", "always", "false"));
+        assert_eq!(written(&stable), "**stable-hooks forecast**: 1 release is stable.\n");
+        let unreadable = Cluster::new("markdown-none").forecast(helm, &["-A", "-o", "markdown", "--chart", "x=./y"]);
+        let head = stdout(&{ unreadable }.output().unwrap());
+        assert!(head.starts_with("### stable-hooks forecast: not everything could be judged\n"), "{head}");
+    });
+}
+
+#[test]
 fn forecast_of_many_releases_says_each_cause_once() {
     let names: Vec<_> = (1..=40).map(|number| format!("orders-{number}")).collect();
     let cluster = names
@@ -145,7 +173,7 @@ fn forecast_of_many_releases_says_each_cause_once() {
 fn forecast_says_the_same_each_time() {
     let cluster = mixed("again");
     with_each("again", |helm| {
-        for format in ["human", "json", "html"] {
+        for format in ["human", "json", "markdown", "html"] {
             let once = || cluster.forecast(helm, &["-A", "-o", format]).output().unwrap();
             assert_eq!(stdout(&once()), stdout(&once()), "{format}");
         }
@@ -241,7 +269,7 @@ fn forecast_no_value_is_shown_whatever_helm_says_of_it() {
     cluster = cluster.with(&rendered);
     let encoded = STANDARD.encode(CANARY);
     with_each("canary", |helm| {
-        for format in ["human", "json", "html"] {
+        for format in ["human", "json", "markdown", "html"] {
             let output = cluster.forecast(helm, &["-A", "-o", format]).env("HELM_DEBUG", "true").output().unwrap();
             assert_eq!(code(&output), 2);
             let said = (stdout(&output) + &stderr(&output)).to_lowercase();

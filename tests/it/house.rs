@@ -131,8 +131,8 @@ const STACKS: [(&str, &[&str]); 4] = [
     (
         "src",
         &[
-            "private", "settings", "input", "cluster", "git", "house", "kubectl", "render", "engine", "judged", "helm",
-            "records", "forecast", "fix", "output", "timeline", "cli", "lib", "main",
+            "private", "changes", "settings", "input", "cluster", "git", "house", "kubectl", "render", "engine",
+            "judged", "helm", "records", "forecast", "fix", "output", "timeline", "cli", "lib", "main",
         ],
     ),
 ];

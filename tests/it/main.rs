@@ -43,6 +43,7 @@ mod house_file;
 mod install;
 mod kyverno;
 mod manifests;
+mod markdown;
 mod monitoring;
 mod oracle;
 mod outputs;

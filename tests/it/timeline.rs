@@ -161,8 +161,13 @@ fn timeline_a_broken_document_hides_no_other() {
 
 #[test]
 fn timeline_nothing_to_show_is_said_in_every_format() {
-    for (format, said) in [("human", "nothing runs"), ("svg", "Nothing runs"), ("html", "Nothing runs"), ("json", "[]")]
-    {
+    for (format, said) in [
+        ("human", "nothing runs"),
+        ("markdown", "nothing runs"),
+        ("svg", "Nothing runs"),
+        ("html", "Nothing runs"),
+        ("json", "[]"),
+    ] {
         let output = timeline_of("empty", &[], &[], &["-o", format]);
         assert_eq!(code(&output), 2);
         assert!(stderr(&output).contains("there is no object in it"), "{}", stderr(&output));
