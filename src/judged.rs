@@ -63,6 +63,26 @@ pub(crate) struct Judged {
     pub(crate) verdict: Verdict,
     pub(crate) findings: Vec<Finding>,
     pub(crate) patch: Patch,
+    /// The hooks of a sync over another text, in its order.
+    #[serde(skip)]
+    pub(crate) hooks: Vec<HookRun>,
+}
+
+/// A hook that a sync runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HookRun {
+    pub(crate) phase: &'static str,
+    pub(crate) wave: i64,
+    pub(crate) object: Name,
+    pub(crate) since: Since,
+}
+
+/// What became of a hook since the text before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Since {
+    New,
+    /// Each change in words; none where it is the same.
+    Changed(Vec<String>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -138,7 +158,17 @@ impl Judged {
         };
         let findings = findings(&object, &answer);
         let operation = text(request, "/operation").to_owned();
-        Self { source, place, title: None, operation, object, verdict, findings, patch: answer.patch }
+        Self {
+            source,
+            place,
+            title: None,
+            operation,
+            object,
+            verdict,
+            findings,
+            patch: answer.patch,
+            hooks: Vec::new(),
+        }
     }
 
     /// A result of the rules for charts, which no policy is asked for.
@@ -159,6 +189,7 @@ impl Judged {
             verdict: if is_denied { Verdict::Deny } else { Verdict::Allow },
             findings,
             patch: Patch::default(),
+            hooks: Vec::new(),
         }
     }
 
@@ -177,9 +208,13 @@ impl Judged {
         other
     }
 
+    pub(crate) fn with_hooks(self, hooks: Vec<HookRun>) -> Self {
+        Self { hooks, ..self }
+    }
+
     /// The verdict and the findings are those of another result.
     pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
-        (self.verdict, &self.findings) == (other.verdict, &other.findings)
+        (self.verdict, &self.findings, &self.hooks) == (other.verdict, &other.findings, &other.hooks)
     }
 
     pub(crate) fn of_source(self, source: String) -> Self {

@@ -9,7 +9,6 @@
 #![cfg_attr(not(feature = "cli"), deny(clippy::disallowed_methods))]
 #![cfg_attr(not(feature = "cli"), expect(dead_code, unused_imports, reason = "the command line calls what writes"))]
 
-#[cfg_attr(not(test), expect(dead_code, reason = "the verbs that compare two revisions of a chart will call it"))]
 mod changes;
 #[cfg(feature = "cli")]
 pub mod cli;

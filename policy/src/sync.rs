@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use helm::manifest;
+use helm::order::kind_order;
 use helm::write::Document;
 use helm::yaml::{self, Head};
 use helm::{DeletePolicies, DeletePolicy, Event, Events};
@@ -83,6 +84,16 @@ impl Manifest {
     /// The object of that name.
     pub fn get(&self, name: &Name) -> Option<&Desired> {
         self.objects.get(*self.places.get(name)?)
+    }
+
+    /// The objects of one phase, in the order in which Argo CD applies them: by wave, then by kind, then by name.
+    pub fn applied_in(&self, phase: Phase) -> Vec<&Desired> {
+        let mut applied: Vec<_> = self.objects.iter().filter(|object| object.phases().contains(&phase)).collect();
+        applied.sort_by(|a, b| {
+            let by_kind = || kind_order(&a.name.kind, &b.name.kind);
+            a.wave.cmp(&b.wave).then_with(by_kind).then_with(|| a.name.name.cmp(&b.name.name))
+        });
+        applied
     }
 
     /// The Services among its objects.

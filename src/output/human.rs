@@ -11,7 +11,7 @@ use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 use super::tally::Tally;
 use super::writer::Writer;
-use crate::judged::{Finding, Judged, Judging, Level, Summary, Verdict};
+use crate::judged::{Finding, HookRun, Judged, Judging, Level, Since, Summary, Verdict};
 
 const WIDTH: usize = 80;
 
@@ -51,7 +51,22 @@ fn write_judged(out: &mut dyn Write, judged: &Judged) -> io::Result<()> {
     };
     fill(out, "", &format!("{style}{word}{style:#} {title}"))?;
     write_findings(out, judged)?;
+    write_hooks(out, &judged.hooks)?;
     judged.patch.0.iter().try_for_each(|operation| write_operation(out, operation))
+}
+
+/// The hooks of a sync, in its order.
+fn write_hooks(out: &mut dyn Write, hooks: &[HookRun]) -> io::Result<()> {
+    for HookRun { phase, wave, object, since } in hooks {
+        let (is, changes) = match since {
+            Since::New => ("is new", &[][..]),
+            Since::Changed(changes) if changes.is_empty() => ("is unchanged", &[][..]),
+            Since::Changed(changes) => ("has changed", changes.as_slice()),
+        };
+        fill(out, "  ", &format!("{phase}, wave {wave}: {object} {is}"))?;
+        changes.iter().try_for_each(|change| paragraph(out, change))?;
+    }
+    Ok(())
 }
 
 fn write_findings(out: &mut dyn Write, judged: &Judged) -> io::Result<()> {

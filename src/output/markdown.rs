@@ -6,6 +6,7 @@ mod comment;
 mod text;
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use json_patch::PatchOperation;
@@ -13,7 +14,7 @@ use stable_hooks_policy::cause::grouped;
 
 use super::tally::Tally;
 use super::writer::Writer;
-use crate::judged::{Finding, Judged, Judging, Level, Summary, Verdict};
+use crate::judged::{Finding, HookRun, Judged, Judging, Level, Since, Summary, Verdict};
 pub(crate) use cause::{cause, paragraph};
 pub(crate) use comment::{Comment, Section};
 pub(crate) use text::{cell, code, prose};
@@ -51,7 +52,7 @@ impl Markdown {
 impl Writer for Markdown {
     fn result(&mut self, _: &mut dyn Write, judged: &Judged) -> io::Result<()> {
         self.tally.count(judged);
-        if !judged.says_something() {
+        if !judged.says_something() && judged.hooks.is_empty() {
             self.in_order += 1;
             return Ok(());
         }
@@ -127,8 +128,22 @@ fn section(judged: &Judged) -> Section {
     let causes = by_file.into_iter().flat_map(|findings| grouped(findings, &|finding| finding.cause()));
     let place = judged.place.line.map(|_| &judged.place);
     let causes = causes.map(|findings| cause("", &findings, Some(&judged.object), place));
-    let items = causes.chain(patch(judged)).map(|item| format!("\n\n{item}")).collect();
+    let items = causes.chain(patch(judged)).chain(hooks(&judged.hooks)).map(|item| format!("\n\n{item}")).collect();
     Section { head: format!("#### {verdict}: {title}"), items, called: FINDINGS }
+}
+
+/// The hooks of a sync, one below the other.
+fn hooks(hooks: &[HookRun]) -> Option<String> {
+    let mut list = String::from("The hooks of this sync, in order:\n");
+    for (HookRun { phase, wave, object, since }, number) in hooks.iter().zip(1..) {
+        let changes = match since {
+            Since::New => " is new".to_owned(),
+            Since::Changed(changes) if changes.is_empty() => " is unchanged".to_owned(),
+            Since::Changed(changes) => changes.iter().map(|change| format!("\n   - {}", code(change))).collect(),
+        };
+        let _ = write!(list, "\n{number}. {phase}, wave {wave}: {}{changes}", code(&object.to_string()));
+    }
+    (!hooks.is_empty()).then_some(list)
 }
 
 /// What a patch changes, but not the values that it writes: a comment is read by many.

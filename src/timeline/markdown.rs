@@ -50,7 +50,8 @@ impl Page<'_> {
     fn row(&self, has_before: bool, place: usize, row: &Row<'_>) -> String {
         match row {
             Row::Stage { stage, before, after } => {
-                let by = if stage.is_hooks() { ", by weight" } else { "" };
+                let rank = self.timeline.after.act.rank();
+                let by = if stage.is_hooks() { format!(", by {rank}") } else { String::new() };
                 let title = prose(&one_or_both(before.as_deref(), after.as_deref()));
                 Self::marked(has_before, [None, None], &format!("**{title}**{by}"))
             }
@@ -120,7 +121,8 @@ impl Page<'_> {
     fn details_of(&self, column: Column, place: usize, cell: Cell<'_>) -> Vec<String> {
         let deletes = cell.entry.deletes.map(|deletes| deletes.to_string());
         let needs = self.layout.needs_in(column, place).map(|line| line.need.text(self.timeline));
-        deletes.into_iter().chain(needs).collect()
+        let leaves = cell.entry.leaves.map(|leaves| leaves.to_string());
+        deletes.into_iter().chain(leaves).chain(needs).collect()
     }
 }
 

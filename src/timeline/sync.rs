@@ -1,8 +1,6 @@
 //! Argo CD's steps in one sync, in its order.
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use helm::order::kind_order;
 use stable_hooks_policy::argocd::Phase as SyncPhase;
 use stable_hooks_policy::references::Services;
 use stable_hooks_policy::shown::Shown;
@@ -14,12 +12,7 @@ use super::side::{by_kind, entry, lanes};
 impl Side {
     /// The sync of a text, over the text that was synced before.
     pub(crate) fn of_sync(name: &'static str, manifest: &Manifest, before: Option<&Manifest>) -> Self {
-        let at = |phase: SyncPhase| {
-            let mut found: Vec<_> = manifest.objects.iter().filter(|object| object.phases().contains(&phase)).collect();
-            found.sort_by(|a, b| order(a, b));
-            found
-        };
-        let [pre, sync, post] = SyncPhase::ALL.map(at);
+        let [pre, sync, post] = SyncPhase::ALL.map(|phase| manifest.applied_in(phase));
         let entries = |objects: &[&Desired], phase: SyncPhase| {
             let entries = objects.iter().map(|object| (lane(object), brought(object, phase, before)));
             lanes(entries)
@@ -39,12 +32,6 @@ impl Side {
         let phases = phases.map(|(stage, lanes)| Phase { stage, lanes }).collect();
         Self { act: Act::Sync(name), phases, needs: needs(manifest, &manifest.services()) }
     }
-}
-
-/// By wave, then as Argo CD orders the kinds of a wave, then by name.
-fn order(a: &Desired, b: &Desired) -> Ordering {
-    let by_kind = || kind_order(&a.name.kind, &b.name.kind);
-    a.wave.cmp(&b.wave).then_with(by_kind).then_with(|| a.name.name.cmp(&b.name.name))
 }
 
 /// A wave is said of hooks, and where it is not the usual one.

@@ -119,13 +119,13 @@ fn chart_argocd_judges_the_sync_over_the_text_before() {
         let back = judge(path, &old_chart, &["--against", new_chart.to_str().unwrap()]);
         assert_eq!(findings(&back), ["argocd-flip deny Job/orders-migrations"], "{}", stderr(&back));
     });
-    let repository = folder("argocd-revision");
+    let repository = folder("argocd-in-git");
     let in_git = chart(&repository.join("orders"), &old);
     git(&repository, &["init", "-q"]);
     commit(&repository, "old");
     let other_image = format!("{ACCOUNT}{}", job("  name: orders-migrations\n", "a:2"));
     fs::write(in_git.join("templates/all.yaml"), other_image).unwrap();
-    with_each("argocd-revision-path", |path| {
+    with_each("argocd-in-git-path", |path| {
         let output = judge(path, &in_git, &["--against-ref", "old"]);
         assert_eq!(findings(&output), ["argocd-immutable-job deny Job/orders-migrations"], "{}", stderr(&output));
         let template = &result(&output)["findings"][0]["template"];
@@ -178,7 +178,7 @@ fn chart_argocd_draws_both_syncs() {
         assert_eq!(phases, ["pre-hooks", "resources", "post-hooks"]);
         assert_eq!(after["phases"][0]["lanes"][0]["entries"][0]["deletes"], "last-run");
         let svg = stdout(&timeline(&["-o", "svg"]));
-        assert!(svg.contains(">First sync<") && svg.contains(">wave 0<") && !svg.contains("revision"), "{svg}");
+        assert!(svg.contains(">First sync<") && svg.contains(">wave 0<") && !svg.contains(">revision "), "{svg}");
     });
 }
 
@@ -208,6 +208,57 @@ fn chart_argocd_draws_what_stays_and_what_is_pruned() {
     assert_eq!(after[0]["lanes"][0]["entries"][0]["leaves"], "hook");
     let pruned: Vec<_> = after[1]["lanes"].as_array().unwrap().iter().map(|lane| lane["kind"].clone()).collect();
     assert_eq!((&after[1]["phase"], pruned), (&"pruned".into(), vec!["ServiceAccount".into(), "ConfigMap".into()]));
+}
+
+#[test]
+fn chart_argocd_lists_the_hooks_with_what_changed_and_no_value_unasked() {
+    let template = |image: &str, password: &str| {
+        let secret = |at: &str| {
+            format!(
+                "---\napiVersion: v1\nkind: Secret\nmetadata:\n{}stringData:\n  password: {at}\n",
+                hook("pre-install,pre-upgrade")
+            )
+        };
+        let job = format!(
+            "---\napiVersion: batch/v1\nkind: Job\nmetadata:\n{}spec:\n  template:\n    spec:\n      containers:\n        - name: \
+             migrate\n          image: \"{image}\"\n          args: [\"--password={password}\"]\n",
+            hook("pre-install,pre-upgrade")
+        );
+        format!("{}{job}", secret(password))
+    };
+    let old = chart(&folder("argocd-hooks-old"), &template("a:1", "first-word"));
+    let after = "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: after\n  annotations: {helm.sh/hook: \"post-install,post-upgrade\"}\n";
+    let new = chart(&folder("argocd-hooks-new"), &(template("a:2", "second-word") + after));
+    with_each("argocd-hooks-path", |path| {
+        let run = |more: &[&str]| {
+            let against =
+                ["chart", new.to_str().unwrap(), "--argocd", "-n", "shop", "--against", old.to_str().unwrap()];
+            let printed = stdout(&stable_hooks(&[path], &[&against, more].concat()));
+            printed.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        for format in ["human", "markdown"] {
+            let printed = run(&["-o", format]);
+            let places = ["Secret shop/orders-migrations", "Job shop/orders-migrations", "Pod shop/after"]
+                .map(|name| printed.find(name));
+            assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{printed}");
+            for part in [
+                "PreSync, wave 0",
+                "PostSync, wave 0",
+                "spec.template.spec.containers[0].image: a:1 -> a:2",
+                "args[0]: changed",
+                "stringData.password: changed",
+                "is new",
+            ] {
+                assert!(printed.contains(part), "{part}:\n{printed}");
+            }
+            assert!(!printed.contains("-word"), "{printed}");
+            let asked = run(&["-o", format, "--show-values"]);
+            assert!(asked.contains("--password=first-word -> --password=second-word"), "{asked}");
+            // Once for each side of the argument: a Secret's data are shown to nobody.
+            assert_eq!(asked.matches("-word").count(), 2, "{asked}");
+        }
+        assert!(!run(&["-o", "json", "--show-values"]).contains("-word"));
+    });
 }
 
 /// Real charts as one text that is synced twice: no more than a judgement that nobody has looked at may come up.

@@ -61,6 +61,10 @@ pub(in crate::cli) struct RenderArguments {
     /// two then, --against and --against-ref the one that was synced before
     #[arg(long, conflicts_with_all = ["release", "policy", "cluster"])]
     pub(in crate::cli) argocd: bool,
+    /// With --argocd, show the values of the fields that changed in a hook. Comments are public: by default only the fields
+    /// are named, and the images of containers
+    #[arg(long, requires = "argocd")]
+    pub(super) show_values: bool,
     /// The values of the chart that the upgrade starts from, where they are not the same; instead of -f and --set
     #[arg(long, value_name = "FILE", value_delimiter = ',', conflicts_with_all = ["install", "release"])]
     pub(super) against_values: Vec<PathBuf>,

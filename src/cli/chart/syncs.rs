@@ -16,13 +16,14 @@ use super::arguments::RenderArguments;
 use super::compare::{no_folder, task};
 use super::renders::{Rendered, Renders, Sides, check_more, checked, failure};
 use super::task::Task;
+use crate::changes::changes;
 use crate::cli::arguments::Judge;
 use crate::cli::outcome::{Failure, Told};
 use crate::cli::release::Reading;
 use crate::helm::chart::{Changes, Clock, Templates, copy};
 use crate::helm::folder::Folder;
 use crate::helm::{Helm, HelmError, Options};
-use crate::judged::{Judged, Place};
+use crate::judged::{HookRun, Judged, Place, Since};
 use crate::render::Render;
 
 /// The texts of one chart, as far as they are known.
@@ -75,7 +76,7 @@ pub(super) fn sync(
         (None, _, _) => Err(Failure("there is no chart to judge".to_owned())),
     }?;
     let settings = Settings::parse(judge.settings.handed()).map_err(|errors| Failure(errors.to_string()))?;
-    Ok(texts.judge(arguments.release_name(), &settings))
+    Ok(texts.judge(arguments.release_name(), &settings, arguments.show_values))
 }
 
 impl Texts {
@@ -147,7 +148,7 @@ impl Texts {
         Ok(Self { renders, again: Some(again), as_revision_2, is_first: false })
     }
 
-    fn judge(self, name: &str, settings: &Settings) -> Synced {
+    fn judge(self, name: &str, settings: &Settings, shows_values: bool) -> Synced {
         let Self { renders, again, as_revision_2, is_first } = self;
         let manifest = |render: &Render| Manifest::of(&render.documents, &renders.namespace);
         let old = renders.install.as_ref().map(manifest);
@@ -173,7 +174,8 @@ impl Texts {
         let found = found.into_iter().filter(|finding| old.is_some() || finding.rule != RuleId::ArgocdFirstSync);
         let found: Vec<_> = found.collect();
         let says = says(&new, old.is_some() && !is_first, found.is_empty() && found_first.is_empty());
-        let found = [judged(found_first), judged(found)];
+        let hooks = old.as_ref().map(|old| hooks(old, &new, shows_values)).unwrap_or_default();
+        let found = [judged(found_first), judged(found).with_hooks(hooks)];
         let namespace = renders.namespace.clone();
         let (texts, labels) = match (old, again) {
             (Some(old), _) if !is_first => ([old, new], ["sync before", "this sync"]),
@@ -209,6 +211,24 @@ fn is_of_every_sync(finding: &Finding) -> bool {
 fn with_definitions(mut options: Options) -> Options {
     options.more.push(OsString::from("--include-crds"));
     options
+}
+
+/// The hooks that a sync runs, and what changed in each since the text before.
+fn hooks(old: &Manifest, new: &Manifest, shows_values: bool) -> Vec<HookRun> {
+    let mut runs = Vec::new();
+    for phase in Phase::ALL {
+        for hook in new.applied_in(phase).into_iter().filter(|object| object.is_hook()) {
+            let since = match old.get(&hook.name) {
+                None => Since::New,
+                Some(old) => {
+                    let changes = changes(&old.object, &hook.object);
+                    Since::Changed(changes.iter().map(|change| change.shown(shows_values).to_string()).collect())
+                }
+            };
+            runs.push(HookRun { phase: phase.as_str(), wave: hook.wave, object: hook.name.shown(), since });
+        }
+    }
+    runs
 }
 
 /// What is judged, and how much of it there is.
