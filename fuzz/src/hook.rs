@@ -46,19 +46,29 @@ fn events(value: &str) {
     let normal = events.to_string();
     assert_eq!(Events::parse(&normal).map(|events| events.to_string()), Ok(normal), "{value:?}");
     assert_eq!(Events::of(events.iter()), Some(events), "{value:?}");
-    for completed in [events.completed(), events.safely_completed()] {
-        let (before, after) = (words(events), words(completed));
-        // Nothing but the other half of an install or upgrade comes in, and nothing goes.
-        let added: BTreeSet<_> = after.difference(&before).copied().collect();
-        assert!(before.is_subset(&after), "{value:?} loses an event: {completed}");
-        assert_eq!(completed.completed(), completed, "{value:?}");
-        let has = |side: &str| before.iter().any(|event| event.ends_with(side));
-        match (has("-install"), has("-upgrade")) {
-            (true, false) => assert!(!added.is_empty() && added.iter().all(|event| event.ends_with("-upgrade"))),
-            (false, true) => assert!(!added.is_empty() && added.iter().all(|event| event.ends_with("-install"))),
-            _ => assert!(added.is_empty(), "{value:?} gets {added:?}"),
-        }
+    let completed = events.completed();
+    let (before, after) = (words(events), words(completed));
+    // Nothing but the other half of an install or upgrade comes in, and nothing goes.
+    let added: BTreeSet<_> = after.difference(&before).copied().collect();
+    assert!(before.is_subset(&after), "{value:?} loses an event: {completed}");
+    assert_eq!(completed.completed(), completed, "{value:?}");
+    let has = |side: &str| before.iter().any(|event| event.ends_with(side));
+    match (has("-install"), has("-upgrade")) {
+        (true, false) => assert!(!added.is_empty() && added.iter().all(|event| event.ends_with("-upgrade"))),
+        (false, true) => assert!(!added.is_empty() && added.iter().all(|event| event.ends_with("-install"))),
+        _ => assert!(added.is_empty(), "{value:?} gets {added:?}"),
     }
+    // Both stand on the same sides for installs and upgrades, where the hook has one of the two at all.
+    for steady in [events.alike(), events.after_resources()] {
+        let of = |operation: &str| -> BTreeSet<_> {
+            words(steady).into_iter().filter_map(|event| event.strip_suffix(operation)).collect()
+        };
+        assert_eq!(of("-install"), of("-upgrade"), "{value:?}");
+        assert_eq!(of("-install").is_empty(), !has("-install") && !has("-upgrade"), "{value:?}");
+        assert_eq!((steady.alike(), steady.completed()), (steady, steady), "{value:?}");
+    }
+    let is_early = |event: &&str| ["pre-install", "pre-upgrade", "pre-rollback"].contains(event);
+    assert!(!words(events.after_resources()).iter().any(is_early), "{value:?}");
 }
 
 fn policies(value: &str) {

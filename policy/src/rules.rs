@@ -1,6 +1,7 @@
 //! The rules, one file each, and which one a name stands for.
 
 pub(crate) mod declare;
+mod steady;
 
 use crate::rule::{RuleId, each_rule};
 use declare::{Check, Rule};

@@ -99,7 +99,7 @@ fn release_a_flip_is_shown_with_its_template_and_remedy() {
         for part in [
             "deny release-identity-flip helm.sh/hook ServiceAccount and Job cap",
             "/orders-migrations: each is a resource of the revision before and becomes a hook (\"pre-upgrade\"). ",
-            "-> In flip/templates/all.yaml, leave helm.sh/hook out of every render; or give the hook a new name, and write helm.sh/hook: \"post-install,pre-upgrade\"",
+            "-> In flip/templates/all.yaml, leave helm.sh/hook out of every render; or give the hook a new name and, on every render, helm.sh/hook: \"pre-install,pre-upgrade\".",
         ] {
             assert!(words.contains(part), "{part}: {text}");
         }

@@ -213,7 +213,7 @@ fn fix_completes_no_event_at_which_something_is_missing() {
         &plain,
         &[
             "at pre-install it would need ServiceAccount migrate (spec.template.spec.serviceAccountName), which this stream creates only later",
-            "\"post-install,pre-upgrade\"",
+            "\"pre-install,pre-upgrade\", with an account and configuration of its own as earlier hooks; or \"post-install,post-upgrade\"",
         ],
     );
     // After the install it is there.

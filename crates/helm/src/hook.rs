@@ -158,11 +158,25 @@ impl Events {
         events
     }
 
-    /// As `completed`, but with post-install for installs: before that, what the hook needs may not exist yet.
+    /// Completed, and on the same side of the resources for installs and upgrades: Argo CD tells the two not apart, and
+    /// would run `post-install,pre-upgrade` before the resources are there, and once more after them.
     #[must_use]
-    pub fn safely_completed(self) -> Self {
+    pub fn alike(self) -> Self {
+        use Event::{PostInstall, PostUpgrade, PreInstall, PreUpgrade};
         let events = self.completed();
-        if self.contains(Event::PreInstall) { events } else { events.moved(Event::PreInstall, Event::PostInstall) }
+        let sides = |pre, post| (events.contains(pre), events.contains(post));
+        if sides(PreInstall, PostInstall) == sides(PreUpgrade, PostUpgrade) {
+            return events;
+        }
+        events.moved(PostInstall, PreInstall).moved(PostUpgrade, PreUpgrade)
+    }
+
+    /// Completed, and all of it when the release's resources are there.
+    #[must_use]
+    pub fn after_resources(self) -> Self {
+        use Event::{PostInstall, PostRollback, PostUpgrade, PreInstall, PreRollback, PreUpgrade};
+        let pairs = [(PreInstall, PostInstall), (PreUpgrade, PostUpgrade), (PreRollback, PostRollback)];
+        pairs.into_iter().fold(self, |events, (pre, post)| events.moved(pre, post)).completed()
     }
 }
 
@@ -293,13 +307,34 @@ mod tests {
     }
 
     #[test]
-    fn the_safe_completion_never_adds_pre_install() {
-        let safely = |value: &str| Events::parse(value).unwrap().safely_completed().to_string();
-        assert_eq!(safely("pre-upgrade"), "post-install,pre-upgrade");
-        assert_eq!(safely("pre-upgrade,post-upgrade"), "post-install,pre-upgrade,post-upgrade");
-        assert_eq!(safely("pre-install"), "pre-install,pre-upgrade");
-        assert_eq!(safely("post-upgrade"), "post-install,post-upgrade");
-        assert_eq!(safely("pre-rollback"), "pre-rollback");
+    fn installs_and_upgrades_alike_are_on_one_side() {
+        let alike = |value: &str| Events::parse(value).unwrap().alike().to_string();
+        for (events, expected) in [
+            ("pre-upgrade", "pre-install,pre-upgrade"),
+            ("post-upgrade", "post-install,post-upgrade"),
+            ("post-install,pre-upgrade", "pre-install,pre-upgrade"),
+            ("pre-install,post-upgrade", "pre-install,pre-upgrade"),
+            ("pre-install,post-install,pre-upgrade", "pre-install,pre-upgrade"),
+            // Twice is what its author asks for.
+            ("pre-upgrade,post-upgrade", "pre-install,post-install,pre-upgrade,post-upgrade"),
+            ("pre-rollback", "pre-rollback"),
+        ] {
+            assert_eq!(alike(events), expected, "{events}");
+        }
+    }
+
+    #[test]
+    fn after_the_resources_nothing_is_too_early() {
+        let after = |value: &str| Events::parse(value).unwrap().after_resources().to_string();
+        for (events, expected) in [
+            ("pre-upgrade", "post-install,post-upgrade"),
+            ("post-install,pre-upgrade", "post-install,post-upgrade"),
+            ("pre-install,post-install", "post-install,post-upgrade"),
+            ("pre-install,pre-rollback", "post-install,post-upgrade,post-rollback"),
+            ("test", "test"),
+        ] {
+            assert_eq!(after(events), expected, "{events}");
+        }
     }
 
     #[test]

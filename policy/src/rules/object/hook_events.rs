@@ -1,5 +1,6 @@
 use crate::finding::{Edit, FieldPath, Problem};
 use crate::rules::declare::declare_rule;
+use crate::rules::steady::{Needs, steady};
 use crate::shown::Shown;
 use crate::subject::change::Context;
 
@@ -17,9 +18,12 @@ declare_rule! {
     /// plain on the other side, and the next release flips. Argo CD does not know events in other cases: it never
     /// applies a `Pre-Install` hook.
     ///
-    /// The patch makes the live object read well; it does not change what Helm or Argo CD do. In the chart, add
-    /// `pre-install` only if all that the hook needs is there before the release is. At `post-install` it is there;
-    /// but with `helm --wait`, and under Argo CD, the hook then runs only when the application is ready without it.
+    /// The patch makes the live object read well; it does not change what Helm or Argo CD do. In the chart, choose one
+    /// side for installs and upgrades: Argo CD runs `pre-install` and `pre-upgrade` alike before each sync, `post-install`
+    /// and `post-upgrade` after it. Before it, the account and the configuration that the hook needs have to be earlier
+    /// hooks. After it they are there; but with `helm --wait`, and under Argo CD, the hook then runs only when the
+    /// application is ready without it. `post-install,pre-upgrade` is for Helm alone: Argo CD runs such a hook before and
+    /// after each sync, and before the first one nothing is there yet.
     ///
     /// ## Example
     ///
@@ -44,7 +48,7 @@ declare_rule! {
     ///   labels:
     ///     app.kubernetes.io/component: migrations
     ///   annotations:
-    ///     helm.sh/hook: post-install,pre-upgrade
+    ///     helm.sh/hook: pre-install,pre-upgrade
     /// ```
     ///
     /// ## References
@@ -62,21 +66,19 @@ fn check(context: &Context<'_>) -> Option<Problem> {
     if hook.hook == normal {
         return None;
     }
-    let help = |value: &str, why: &str| format!("In the chart, write {}: \"{value}\"{why}.", helm::HOOK);
-    let (why, help) = if events != hook.events {
-        let safe = hook.events.safely_completed().to_string();
-        let because = if safe == normal { "" } else { ": before an install, what it needs may not be there yet" };
-        ("it covers only one of install and upgrade, and does not run on the other", help(&safe, because))
+    let (why, written) = if events != hook.events {
+        let written = steady(events, Needs::of_kind(context.object.kind()));
+        ("it covers only one of install and upgrade, and does not run on the other", written)
     } else if hook.hook.chars().any(char::is_uppercase) {
-        ("Argo CD does not know events in upper case and never applies such a hook", help(&normal, ""))
+        ("Argo CD does not know events in upper case and never applies such a hook", format!("\"{normal}\""))
     } else {
-        ("everybody who reads it should find one spelling", help(&normal, ""))
+        ("everybody who reads it should find one spelling", format!("\"{normal}\""))
     };
     Some(
         Problem::new(
             FieldPath::annotation(helm::HOOK),
             format!("{} is \"{}\", its normal form is \"{normal}\": {why}.", helm::HOOK, Shown(hook.hook)),
-            help,
+            format!("In the chart, write {}: {written}.", helm::HOOK),
         )
         .fixed_by(Edit::Set { key: helm::HOOK, value: normal }),
     )
@@ -105,10 +107,11 @@ mod tests {
     }
 
     #[test]
-    fn the_help_never_recommends_pre_install_where_it_was_not() {
+    fn the_help_is_on_one_side_for_installs_and_upgrades() {
         let (value, help) = fixed("pre-upgrade", true).unwrap();
         assert_eq!(value, "pre-install,pre-upgrade");
-        assert!(help.contains("\"post-install,pre-upgrade\": before an install"), "{help}");
+        assert!(help.contains("\"pre-install,pre-upgrade\", with an account"), "{help}");
+        assert!(help.contains("or \"post-install,post-upgrade\" if"), "{help}");
         let (value, help) = fixed("post-upgrade", true).unwrap();
         assert_eq!(value, "post-install,post-upgrade");
         assert!(help.ends_with("\"post-install,post-upgrade\"."), "{help}");

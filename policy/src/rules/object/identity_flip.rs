@@ -2,9 +2,9 @@ use crate::argocd;
 use crate::finding::{FieldPath, Problem};
 use crate::identity::{Flip, Hook, flip};
 use crate::name::Name;
-use crate::object::Kind;
-use crate::object::MIGRATION_LABEL;
+use crate::object::{Kind, MIGRATION_LABEL};
 use crate::rules::declare::declare_rule;
+use crate::rules::steady::{Needs, steady};
 use crate::shown::Shown;
 use crate::subject::change::Context;
 use helm::Event;
@@ -28,6 +28,11 @@ declare_rule! {
     /// the Job, its logs and its ServiceAccount are gone. When a hook becomes a resource, Helm stops with
     /// "invalid ownership metadata" or adopts an object whose pod template can never change again.
     /// Argo CD takes a live hook out of its comparison: it is neither healed nor pruned.
+    ///
+    /// When a hook becomes a resource under Argo CD, the application shows Synced, so that no automated sync starts. A
+    /// sync that somebody starts patches the hook: it succeeds where the Job's pod template is the same, does not run the
+    /// migration, and every later change of that template fails a sync halfway. Denied, the object stays the hook that it
+    /// was, and the sync fails with the reason of this rule.
     ///
     /// ## Example
     ///
@@ -62,7 +67,7 @@ declare_rule! {
     ///   labels:
     ///     app.kubernetes.io/component: migrations
     ///   annotations:
-    ///     helm.sh/hook: post-install,pre-upgrade
+    ///     helm.sh/hook: pre-install,pre-upgrade
     ///     helm.sh/hook-delete-policy: before-hook-creation
     /// ---
     /// apiVersion: batch/v1
@@ -72,7 +77,7 @@ declare_rule! {
     ///   labels:
     ///     app.kubernetes.io/component: migrations
     ///   annotations:
-    ///     helm.sh/hook: post-install,pre-upgrade
+    ///     helm.sh/hook: pre-install,pre-upgrade
     ///     helm.sh/hook-delete-policy: before-hook-creation
     /// ```
     ///
@@ -89,20 +94,21 @@ fn check(context: &Context<'_>) -> Option<Problem> {
     let (Flip::ResourceToHook { hook, .. } | Flip::HookToResource { hook, .. }) = flip;
     let is_argocds = context.is_tracked_by_argocd() || matches!(hook, Hook::ArgoCd { .. });
     let kind = context.object.kind();
+    let becomes_hook = matches!(flip, Flip::ResourceToHook { .. });
     let (was, is, harm, remedy) = match flip {
         Flip::ResourceToHook { owner, hook } => (
             owner.to_string(),
             hook.to_string(),
             harm_of_a_new_hook(hook, kind, is_argocds),
-            leave_plain(hook, is_argocds),
+            leave_plain(hook, kind, is_argocds),
         ),
         Flip::HookToResource { hook, owner } => {
             (hook.to_string(), owner.to_string(), harm_of_a_lost_hook(kind, is_argocds), keep_hook(hook, is_argocds))
         }
     };
-    let message = format!("was {was} and would become {is}. {harm}");
+    let denied = if is_argocds && !becomes_hook { DENIED_UNDER_ARGOCD } else { "" };
+    let message = format!("was {was} and would become {is}. {harm}{denied}");
     let path = FieldPath::annotation(annotation_of(hook));
-    let becomes_hook = matches!(flip, Flip::ResourceToHook { .. });
     // Denied, Argo CD would delete the object; adopted by Helm, it is too late to stop.
     if context.helm_adopts() || (becomes_hook && context.argocd_would_delete()) {
         return Some(Problem::new(path, message, remedy).warn_at_most());
@@ -148,28 +154,35 @@ fn harm_of_a_new_hook(hook: &Hook<'_>, kind: Kind, is_argocds: bool) -> &'static
 fn harm_of_a_lost_hook(kind: Kind, is_argocds: bool) -> &'static str {
     match (kind, is_argocds) {
         (Kind::Job, true) => {
-            "Argo CD would not run the migration again (the old run counts), and the next change of its image would \
-             fail the sync halfway: a Job's pod template cannot be changed."
+            "Left alone, the sync would succeed while the Job's pod template is the same, but Argo CD would not run the \
+             migration again (the old run counts); with another image it would fail halfway, for a pod template cannot be \
+             changed."
         }
         (Kind::Job, false) => {
             "Helm would not run the migration again, and the next change of its image would fail the upgrade \
              halfway: a Job's pod template cannot be changed."
         }
-        (Kind::ServiceAccount, true) => "A sync that makes it a hook again would delete it under its running pods.",
+        (Kind::ServiceAccount, true) => {
+            "Left alone, the sync would succeed, and one that makes it a hook again would delete it under its running \
+             pods."
+        }
         (Kind::ServiceAccount, false) => {
             "The next render that makes it a hook again would delete it under its running pods."
         }
     }
 }
 
-/// Pre-install is too early: the release so far made what the hook needs, and before an install it may not be there.
-fn leave_plain(hook: &Hook<'_>, is_argocds: bool) -> String {
+/// As seen: the application shows Synced before such a sync, and after one that failed.
+const DENIED_UNDER_ARGOCD: &str = " Denied, it stays the hook that it was, and the sync fails with this reason; Argo CD \
+                                   compares no live hook and may show Synced.";
+
+fn leave_plain(hook: &Hook<'_>, kind: Kind, is_argocds: bool) -> String {
     let key = annotation_of(hook);
     match hook {
         Hook::Helm(hook) if !is_argocds => format!(
             "Render it alike on install and on upgrade, with no condition on .Release.IsInstall, .Release.IsUpgrade or a \
-             value around it: always {key}: \"{}\", or never.",
-            hook.events.moved(Event::PreInstall, Event::PostInstall).safely_completed()
+             value around it: never {key}, or always {key}: {}.",
+            steady(hook.events, Needs::of_kind(kind))
         ),
         Hook::Helm(_) | Hook::ArgoCd { .. } => {
             format!("In Git, take {key} off it again, or give the hook a new name: under the old one it flips.")
@@ -225,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_message_names_both_sides_and_the_remedy_is_safe_on_install() {
+    fn the_message_names_both_sides_and_the_remedy_is_right_under_argocd_too() {
         let problem = flip(
             &json!({"meta.helm.sh/release-name": "orders", "meta.helm.sh/release-namespace": "shop"}),
             &json!({"helm.sh/hook": "pre-upgrade"}),
@@ -235,7 +248,10 @@ mod tests {
             "was a resource of Helm release shop/orders and would become a Helm hook (helm.sh/hook: \"pre-upgrade\")"
         ));
         assert!(
-            problem.remedy.text.contains("always helm.sh/hook: \"post-install,pre-upgrade\""),
+            problem.remedy.text.contains(
+                "always helm.sh/hook: \"pre-install,pre-upgrade\", with an account and configuration of its own as earlier \
+                 hooks; or \"post-install,post-upgrade\" if"
+            ),
             "{}",
             problem.remedy.text
         );
@@ -244,13 +260,10 @@ mod tests {
     }
 
     #[test]
-    fn pre_install_is_never_recommended_to_what_was_plain() {
-        let problem = flip(&json!({}), &json!({"helm.sh/hook": "pre-install,pre-upgrade"})).unwrap();
-        assert!(
-            problem.remedy.text.contains("always helm.sh/hook: \"post-install,pre-upgrade\""),
-            "{}",
-            problem.remedy.text
-        );
+    fn events_of_both_sides_are_not_recommended() {
+        let problem = flip(&json!({}), &json!({"helm.sh/hook": "post-install,pre-upgrade"})).unwrap();
+        let text = &problem.remedy.text;
+        assert!(text.contains("always helm.sh/hook: \"pre-install,pre-upgrade\", with"), "{text}");
     }
 
     #[test]
@@ -263,14 +276,14 @@ mod tests {
             (json!({}), json!({"helm.sh/hook": "post-upgrade"}), "before it runs the hook"),
             (json!({}), json!({"helm.sh/hook": "pre-install"}), "no hook brings it back"),
             (json!({}), json!({"argocd.argoproj.io/hook": "PreSync"}), "Argo CD takes a live hook out"),
-            (json!({"argocd.argoproj.io/hook": "PreSync"}), json!({}), "Argo CD would not run the migration again"),
+            (json!({"argocd.argoproj.io/hook": "PreSync"}), json!({}), "but Argo CD would not run the migration again"),
             (tracked.clone(), tracked_hook.clone(), "Argo CD takes a live hook out"),
-            (tracked_hook, tracked, "Argo CD would not run the migration again"),
+            (tracked_hook, tracked, "but Argo CD would not run the migration again"),
             (json!({"helm.sh/hook": "pre-install"}), json!({}), "Helm would not run the migration again"),
         ] {
             let problem = flip(&old, &new).unwrap();
             assert!(problem.message.contains(harm), "{harm}: {}", problem.message);
-            let argocd = harm.starts_with("Argo CD");
+            let argocd = harm.contains("Argo CD");
             assert_eq!(problem.remedy.text.starts_with("In Git"), argocd, "{}", problem.remedy.text);
         }
     }

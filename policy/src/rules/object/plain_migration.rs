@@ -35,7 +35,7 @@ declare_rule! {
     ///   labels:
     ///     app.kubernetes.io/component: migrations
     ///   annotations:
-    ///     helm.sh/hook: post-install,pre-upgrade
+    ///     helm.sh/hook: pre-install,pre-upgrade
     ///     helm.sh/hook-delete-policy: before-hook-creation
     /// ```
     ///
@@ -59,8 +59,10 @@ fn check(context: &Context<'_>) -> Option<Problem> {
         "is a migration, but a plain Job: a Job's pod template cannot be changed, so the next release with another \
          image fails halfway."
             .to_owned(),
-        "Make it a hook on every render (helm.sh/hook: \"post-install,pre-upgrade\", helm.sh/hook-delete-policy: \
-         \"before-hook-creation\"; not with --wait if the application needs the migration first), or give it a new name in every release. For a release that is installed already, \
+        "Make it a hook on every render (helm.sh/hook-delete-policy: \"before-hook-creation\" and helm.sh/hook: \
+         \"pre-install,pre-upgrade\", with an account and configuration of its own as earlier hooks; or \
+         \"post-install,post-upgrade\" if it needs more of the release, but not with --wait or Argo CD if the application \
+         needs the migration first), or give it a new name in every release. For a release that is installed already, \
          give the hook a new name too: under its old name it would flip."
             .to_owned(),
     ))

@@ -30,7 +30,7 @@ declare_rule! {
     /// ## Use instead
     ///
     /// ```yaml
-    /// # template: helm.sh/hook: post-install,pre-upgrade
+    /// # template: helm.sh/hook: pre-install,pre-upgrade
     /// apiVersion: batch/v1
     /// kind: Job
     /// metadata:
@@ -38,7 +38,7 @@ declare_rule! {
     ///   labels:
     ///     app.kubernetes.io/component: migrations
     ///   annotations:
-    ///     helm.sh/hook: post-install,pre-upgrade
+    ///     helm.sh/hook: pre-install,pre-upgrade
     /// ```
     ///
     /// ## References

@@ -23,7 +23,7 @@ declare_rule! {
     ///   labels:
     ///     app.kubernetes.io/component: migrations
     ///   annotations:
-    ///     helm.sh/hook: post-install,pre-upgrade
+    ///     helm.sh/hook: pre-install,pre-upgrade
     ///     helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
     /// ```
     ///
@@ -37,7 +37,7 @@ declare_rule! {
     ///   labels:
     ///     app.kubernetes.io/component: migrations
     ///   annotations:
-    ///     helm.sh/hook: post-install,pre-upgrade
+    ///     helm.sh/hook: pre-install,pre-upgrade
     ///     helm.sh/hook-delete-policy: before-hook-creation
     /// ```
     ///

@@ -1,10 +1,10 @@
 use crate::finding::{FieldPath, Outcome, ReleaseProblem, Remedy};
 use crate::name::Name;
-use crate::references::{Reference, Services, named_services, references};
+use crate::references::{RefKind, Reference, Services, named_services, references};
 use crate::rules::declare::{Reach, declare_rule};
 use crate::subject::release::{HookDocument, Live, Release, Template};
-use helm::Events;
 use helm::operation::Operation;
+use helm::{Event, Events};
 
 declare_rule! {
     /// ## What it does
@@ -19,6 +19,11 @@ declare_rule! {
     ///
     /// The Job never gets a pod, or its pod never starts. Helm waits for the hook until its timeout, and the release
     /// fails. A pod that connects to a Service which is not there yet waits for it, or fails.
+    ///
+    /// Argo CD runs pre-install and pre-upgrade hooks before each sync, post-install and post-upgrade hooks after it. A
+    /// `post-install,pre-upgrade` hook, which under Helm finds all that it needs, runs there at the first sync too before
+    /// anything exists, and the sync does not end. With `helm --wait`, and under Argo CD, a hook after the resources runs
+    /// only when the application is ready without it.
     ///
     /// ## Example
     ///
@@ -49,6 +54,9 @@ declare_rule! {
     /// kind: ServiceAccount
     /// metadata:
     ///   name: orders-migrations
+    ///   annotations:
+    ///     helm.sh/hook: pre-install,pre-upgrade
+    ///     helm.sh/hook-weight: "-10"
     /// ---
     /// apiVersion: batch/v1
     /// kind: Job
@@ -57,7 +65,7 @@ declare_rule! {
     ///   labels:
     ///     app.kubernetes.io/component: migrations
     ///   annotations:
-    ///     helm.sh/hook: post-install,pre-upgrade
+    ///     helm.sh/hook: pre-install,pre-upgrade
     /// spec:
     ///   template:
     ///     spec:
@@ -176,33 +184,49 @@ impl Late<'_> {
             release.operation.pre().as_str(),
             release.operation.as_str()
         );
-        let remedy = hook.template.remedy(format!("write {} if it connects to it.", moved(release, hook)));
+        let remedy = hook.template.remedy(format!(
+            "write {}: \"{}\" if it connects to it{}.",
+            helm::HOOK,
+            later(hook),
+            under_helm_alone(release, hook)
+        ));
         hook.problem(FieldPath::annotation(helm::HOOK), message, remedy).about(key, field)
     }
 }
 
-/// The annotation with which the hook runs when the release's resources are there.
-fn moved(release: &Release<'_>, hook: &HookDocument<'_>) -> String {
-    let (pre, post) = (release.operation.pre(), release.operation.post());
-    let moved = hook.events().map(|events| events.moved(pre, post).safely_completed().to_string()).unwrap_or_default();
-    format!("{}: \"{moved}\"", helm::HOOK)
+/// The events with which the hook runs when the release's resources are there.
+fn later(hook: &HookDocument<'_>) -> String {
+    hook.events().map(|events| events.after_resources().to_string()).unwrap_or_default()
 }
 
-/// Run it when the object is there, or bring the object along as an earlier hook.
+/// What an install needs only once: upgrades may go on to run the hook before the new version starts.
+fn under_helm_alone(release: &Release<'_>, hook: &HookDocument<'_>) -> String {
+    match hook.events().filter(|events| events.contains(Event::PreUpgrade)) {
+        Some(events) if release.operation == Operation::Install => {
+            let moved = events.moved(Event::PreInstall, Event::PostInstall);
+            format!("; or \"{moved}\" where Argo CD never deploys it")
+        }
+        Some(_) | None => String::new(),
+    }
+}
+
+/// Bring the object along as an earlier hook, or run this one when the object is there.
 fn remedy(release: &Release<'_>, hook: &HookDocument<'_>, key: &Name, template: Template<'_>) -> Remedy {
-    let earlier = match release.operation {
-        Operation::Install | Operation::Upgrade => format!(
-            " Or render {} as a hook, under a new name where the release is installed (in {}): {}: \"{}\", {}: \"{}\".",
-            key.seen_from(&hook.key.namespace),
-            template.place(),
-            helm::HOOK,
-            hook.events_text(),
-            helm::HOOK_WEIGHT,
-            hook.weight.saturating_sub(10)
-        ),
-        Operation::Rollback => String::new(),
-    };
-    hook.template.remedy(format!("write {}.{earlier}", moved(release, hook)))
+    let (hook_key, later) = (helm::HOOK, later(hook));
+    // Helm would delete a claim that is a hook, with its data; and a rollback renders no new hook.
+    if key.kind == RefKind::PersistentVolumeClaim.as_str() || release.operation == Operation::Rollback {
+        return hook.template.remedy(format!("write {hook_key}: \"{later}\"."));
+    }
+    template.remedy(format!(
+        "render {} as a hook, under a new name where the release is installed or anything else uses it: {hook_key}: \
+         \"{}\", {}: \"{}\". Or write {hook_key}: \"{later}\" for {} (in {}).",
+        key.seen_from(&hook.key.namespace),
+        hook.events_text(),
+        helm::HOOK_WEIGHT,
+        hook.weight.saturating_sub(10),
+        hook.key.seen_from(&hook.key.namespace),
+        hook.template.place()
+    ))
 }
 
 fn is_pruned(hook: &HookDocument<'_>, key: &Name, field: &str) -> ReleaseProblem {

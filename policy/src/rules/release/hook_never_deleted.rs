@@ -30,7 +30,7 @@ declare_rule! {
     ///   labels:
     ///     app.kubernetes.io/component: migrations
     ///   annotations:
-    ///     helm.sh/hook: post-install,pre-upgrade
+    ///     helm.sh/hook: pre-install,pre-upgrade
     ///     helm.sh/hook-delete-policy: hook-failed
     /// # upgrade
     /// ---
@@ -41,7 +41,7 @@ declare_rule! {
     ///   labels:
     ///     app.kubernetes.io/component: migrations
     ///   annotations:
-    ///     helm.sh/hook: post-install,pre-upgrade
+    ///     helm.sh/hook: pre-install,pre-upgrade
     ///     helm.sh/hook-delete-policy: hook-failed
     /// ```
     ///
@@ -55,7 +55,7 @@ declare_rule! {
     ///   labels:
     ///     app.kubernetes.io/component: migrations
     ///   annotations:
-    ///     helm.sh/hook: post-install,pre-upgrade
+    ///     helm.sh/hook: pre-install,pre-upgrade
     ///     helm.sh/hook-delete-policy: before-hook-creation
     /// # upgrade
     /// ---
@@ -66,7 +66,7 @@ declare_rule! {
     ///   labels:
     ///     app.kubernetes.io/component: migrations
     ///   annotations:
-    ///     helm.sh/hook: post-install,pre-upgrade
+    ///     helm.sh/hook: pre-install,pre-upgrade
     ///     helm.sh/hook-delete-policy: before-hook-creation
     /// ```
     ///

@@ -170,7 +170,9 @@ fn describe(job: &ResourceDocument<'_>, field: &Field, before: &str, then: &str)
             ),
         ),
     };
-    let remedy =
-        job.template.remedy("give the Job a new name in each release (with the revision or the image tag in it).");
+    let remedy = job.template.remedy(
+        "give the Job a new name in each release, with the image tag in it; or with the revision, which is always 1 under \
+         Argo CD.",
+    );
     job.problem(FieldPath::spec(path), message, remedy).ending_in(Outcome::Fails)
 }

@@ -1,6 +1,7 @@
 use crate::finding::{FieldPath, ReleaseProblem};
 use crate::object::Kind;
 use crate::rules::declare::{Reach, declare_rule};
+use crate::rules::steady::steady_in;
 use crate::subject::release::Release;
 use helm::Event;
 
@@ -38,7 +39,7 @@ declare_rule! {
     ///   labels:
     ///     app.kubernetes.io/component: migrations
     ///   annotations:
-    ///     helm.sh/hook: post-install,pre-upgrade
+    ///     helm.sh/hook: pre-install,pre-upgrade
     /// ```
     ///
     /// ## References
@@ -70,7 +71,7 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
         Some(hook.problem(
             FieldPath::annotation(helm::HOOK),
             format!("is a hook of {side} only ({}: \"{events}\").", helm::HOOK),
-            hook.template.remedy(format!("write {}: \"{}\".", helm::HOOK, events.safely_completed())),
+            hook.template.remedy(format!("write {}: {}.", helm::HOOK, steady_in(release, hook))),
         ))
     })
     .collect()

@@ -6,6 +6,7 @@ use crate::identity::Identity;
 use crate::name::Name;
 use crate::object::Kind;
 use crate::rules::declare::{Reach, declare_rule};
+use crate::rules::steady::steady_in;
 use crate::subject::release::{HookDocument, Live, Release, ResourceDocument};
 
 declare_rule! {
@@ -60,7 +61,7 @@ declare_rule! {
     /// metadata:
     ///   name: orders-migrations
     ///   annotations:
-    ///     helm.sh/hook: post-install,pre-upgrade
+    ///     helm.sh/hook: pre-install,pre-upgrade
     /// # upgrade
     /// ---
     /// apiVersion: batch/v1
@@ -68,7 +69,7 @@ declare_rule! {
     /// metadata:
     ///   name: orders-migrations
     ///   annotations:
-    ///     helm.sh/hook: post-install,pre-upgrade
+    ///     helm.sh/hook: pre-install,pre-upgrade
     /// ```
     ///
     /// ## References
@@ -183,12 +184,12 @@ fn why_gone(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<&'static s
 }
 
 fn becomes_hook(release: &Release<'_>, hook: &HookDocument<'_>, before: &str) -> ReleaseProblem {
-    let stable = hook.events().map(|events| events.safely_completed().to_string()).unwrap_or_default();
     let remedy = hook.template.remedy(if release.lists(&hook.key) {
         format!(
-            "leave {} out of every render; or give the hook a new name, and write {}: \"{stable}\" on every render.",
+            "leave {} out of every render; or give the hook a new name and, on every render, {}: {}.",
             helm::HOOK,
-            helm::HOOK
+            helm::HOOK,
+            steady_in(release, hook)
         )
     } else {
         "give the hook another name.".to_owned()

@@ -105,6 +105,7 @@ fn describe(account: &HookDocument<'_>, user: &ResourceDocument<'_>) -> ReleaseP
         ),
         account
             .template
-            .remedy("give the hooks an account of their own, or make this one a plain resource under a new name."),
+            .remedy("give the hooks an account of their own, or make this one a plain resource under a new name, if no \
+                      pre-install hook runs as it."),
     )
 }
