@@ -75,6 +75,9 @@ impl ArgoWorld {
                 format!("--namespace={NAMESPACE}"),
                 // Argo CD opens it on every interface: it has no flag for the address.
                 format!("--metrics-port={controller_metrics}"),
+                // What a missed event holds up goes on after so many seconds, well within our patience.
+                "--app-resync=30".to_owned(),
+                "--app-resync-jitter=0".to_owned(),
                 format!("--repo-server={}", address(repo_server)),
                 "--repo-server-plaintext".to_owned(),
                 format!("--redis={}", address(redis)),

@@ -53,9 +53,7 @@ fn start(plane: &ControlPlane, tools: &Tools) -> Result<Process> {
             format!("--webhookServerPort={port}"),
             format!("--caSecretName={SERVICE}.{NAMESPACE}.svc.kyverno-tls-ca"),
             format!("--tlsSecretName={SERVICE}.{NAMESPACE}.svc.kyverno-tls-pair"),
-            format!(
-                "--backgroundServiceAccountName=system:serviceaccount:{NAMESPACE}:kyverno-background-controller"
-            ),
+            format!("--backgroundServiceAccountName=system:serviceaccount:{NAMESPACE}:kyverno-background-controller"),
             format!("--reportsServiceAccountName=system:serviceaccount:{NAMESPACE}:kyverno-reports-controller"),
             "--disableMetrics=true".to_owned(),
             "--controllerRuntimeMetricsAddress=0".to_owned(),

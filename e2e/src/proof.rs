@@ -114,10 +114,8 @@ impl Proof {
         for (name, (without, rule)) in rows {
             writeln!(text, "| {name} | {without} | {stopped}`{rule}` |")?;
         }
-        let helms = [
-            (Major::Three, pinned("helm3", "helm.sh/helm/v3")?),
-            (Major::Four, pinned("helm4", "helm.sh/helm/v4")?),
-        ];
+        let helms =
+            [(Major::Three, pinned("helm3", "helm.sh/helm/v3")?), (Major::Four, pinned("helm4", "helm.sh/helm/v4")?)];
         let mut section = "";
         for (index, entry) in self.entries.iter().enumerate() {
             if entry.section != section {

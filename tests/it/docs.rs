@@ -104,7 +104,8 @@ fn docs_links_lead_somewhere_and_scenarios_are_called_so() {
             assert!(path.exists(), "{}: {target}", relative(&page));
         }
     }
-    let proof = ["proof", "proof-argocd"].map(|page| fs::read_to_string(root().join(format!("docs/{page}.md"))).unwrap());
+    let proof =
+        ["proof", "proof-argocd"].map(|page| fs::read_to_string(root().join(format!("docs/{page}.md"))).unwrap());
     let hooks = fs::read_to_string(root().join("docs/hooks.md")).unwrap();
     let hooks = hooks.split_whitespace().collect::<Vec<_>>().join(" ");
     let named: Vec<_> = hooks.split("seen: \"").skip(1).filter_map(|rest| rest.split('"').next()).collect();

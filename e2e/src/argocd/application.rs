@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use kube::api::DeleteParams;
@@ -15,8 +16,12 @@ use crate::scene::{Scene, chart_folder};
 
 const KIND: &str = "Application";
 
-/// A sync that waits for the same thing so long waits for it for ever: all that it could wait for takes a few seconds here.
-const FOR_EVER: Duration = Duration::from_secs(30);
+/// A sync that waits for the same thing so long waits for it for ever: all else takes seconds here, and Argo CD has looked at
+/// everything anew in between.
+const FOR_EVER: Duration = Duration::from_secs(40);
+
+/// Argo CD looks at a deletion again each half a minute, if no event has it look sooner.
+const DELETION: Duration = Duration::from_mins(3);
 
 const FINALIZER: &str = "resources-finalizer.argocd.argoproj.io";
 
@@ -51,10 +56,16 @@ impl Sync {
         one_line(&self.message)
     }
 
-    /// What the policy said when it denied, without what Argo CD and the API server put around it; a paragraph a line.
+    /// What the policy said to each object that it denied, without what Argo CD and the API server put around it.
     #[must_use]
-    pub fn denial(&self) -> Option<String> {
-        self.message.split_once("denied the request: ").map(|(_, denial)| helm::unwrapped(denial))
+    pub fn denials(&self) -> Vec<String> {
+        let said = self.message.split("denied the request: ").skip(1);
+        // What Argo CD says of the next object begins after a comma.
+        let said =
+            said.map(|said| [",error when ", ",admission webhook "].iter().fold(said, |said, next| before(said, next)));
+        let mut denials: Vec<_> = said.map(helm::unwrapped).collect();
+        denials.sort();
+        denials
     }
 
     /// The part of the sync that the object of that kind belonged to: `PreSync`, `Sync` or `PostSync`.
@@ -172,13 +183,17 @@ impl<'scene> Application<'scene> {
         }));
     }
 
-    /// Deletes it with all its objects, as `argocd app delete` does.
+    /// Deletes it with all its objects, as `argocd app delete` does; fails with what keeps it.
     pub fn delete(&self) {
         self.merge(&json!({"metadata": {"finalizers": [FINALIZER]}}));
-        self.scene.cluster().delete(KIND, NAMESPACE, self.name, &DeleteParams::default());
-        wait_for("the Application and its objects are deleted", || {
-            self.scene.cluster().find(KIND, NAMESPACE, self.name).is_none().then_some(())
-        });
+        let cluster = self.scene.cluster();
+        cluster.delete(KIND, NAMESPACE, self.name, &DeleteParams::default());
+        let start = Instant::now();
+        while let Some(application) = cluster.find(KIND, NAMESPACE, self.name) {
+            let left = ["Job", "ServiceAccount", "ConfigMap"].map(|kind| cluster.list(kind, &self.scene.namespace));
+            assert!(start.elapsed() < DELETION, "not deleted: {application:#}\nwhat is left: {left:#?}");
+            thread::sleep(Duration::from_millis(200));
+        }
     }
 
     /// Waits for the end of the operation that Argo CD is at or will begin.
@@ -192,7 +207,7 @@ impl<'scene> Application<'scene> {
             let resources = state.pointer("/syncResult/resources").and_then(Value::as_array).cloned();
             has_ended.then(|| Sync {
                 phase: text("phase"),
-                message: text("message"),
+                message: without_file(&text("message")),
                 resources: resources.unwrap_or_default(),
             })
         })
@@ -240,6 +255,21 @@ impl<'scene> Application<'scene> {
         let run = helm::run(command, &format!("git {}", arguments.join(" ")));
         let _ = run.succeeds();
     }
+}
+
+fn before<'a>(text: &'a str, mark: &str) -> &'a str {
+    text.split_once(mark).map_or(text, |(before, _)| before)
+}
+
+/// Argo CD names the file that it gave to kubectl's code, which is another one each time.
+fn without_file(text: &str) -> String {
+    let mut parts = text.split("error when patching \"");
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        shown.push_str("error when patching …");
+        shown.push_str(part.split_once('"').map_or(part, |(_, rest)| rest));
+    }
+    shown
 }
 
 fn one_line(text: &str) -> String {

@@ -1,11 +1,12 @@
 //! Each harm that Argo CD does, without the policy: the chart, what it was before, and what becomes of the objects.
 
-use serde_json::{Value, json};
-use stable_hooks_e2e::argocd::{Application, Sync};
-use stable_hooks_e2e::argocd::ArgoWorld;
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+use stable_hooks_e2e::argocd::{Application, ArgoWorld, Sync};
 use stable_hooks_e2e::cluster::{has_condition, wait_for};
 use stable_hooks_e2e::proof::Entry;
-use stable_hooks_e2e::scene::{Scene, Snapshot};
+use stable_hooks_e2e::scene::{Change, Scene, Snapshot};
 
 use crate::Report;
 use crate::stage::{HOOK, MIGRATIONS, SYNCED, annotations, scene, uid};
@@ -51,13 +52,15 @@ pub(crate) const HARMS: &[Harm] = &[
             assert!(waits.contains(MIGRATIONS), "{waits}");
             assert!(before.scene.find("ServiceAccount", "orders").is_none());
             assert_eq!(before.pods(), 0);
-            format!("The first sync is running, for ever: {waits}. The Job has no Pod, for the ServiceAccount is not there.")
+            format!(
+                "The first sync is running, for ever: {waits}. The Job has no Pod, for the ServiceAccount is not there."
+            )
         },
     },
     Harm {
         name: "The same hook has a deadline",
         about: "`argocd-first-sync` with `activeDeadlineSeconds` on the Job.",
-        without: "the first sync fails at the deadline, and so does each one after it",
+        without: "the first sync fails at the deadline, and the next one too",
         rule: "argocd-first-sync",
         chart: "argocd-first-sync",
         old: None,
@@ -85,7 +88,8 @@ pub(crate) const HARMS: &[Harm] = &[
                 let _ = before.application.sync().succeeds();
                 wait_for("the Job's events", || (before.jobs_that_ran() == runs).then_some(()));
             }
-            "Two Jobs were completed in the first sync, and two more in the second, in which nothing had changed.".to_owned()
+            "Two Jobs were completed in the first sync, and two more in the second, in which nothing had changed."
+                .to_owned()
         },
     },
     Harm {
@@ -100,7 +104,7 @@ pub(crate) const HARMS: &[Harm] = &[
             let sync = before.application.sync().succeeds();
             let job = before.scene.get("Job", MIGRATIONS);
             assert!(has_condition(&job, "Complete"));
-            assert_eq!(before.replaced(), ["Job orders-migrations", "ServiceAccount orders-migrations"]);
+            assert_eq!(before.change().replaced, ["Job orders-migrations", "ServiceAccount orders-migrations"]);
             before.ended(&sync)
         },
     },
@@ -131,7 +135,7 @@ pub(crate) const HARMS: &[Harm] = &[
             let job = before.scene.get("Job", MIGRATIONS);
             assert_eq!(uid(&job), uid(&old), "the migration ran again");
             assert!(annotations(&job).get("helm.sh/hook").is_none());
-            format!("Argo CD shows {SYNCED}, and no object changed. Synced by hand: {}", before.ended(&sync))
+            format!("Argo CD shows {SYNCED}, and no object changed. Then it is synced by hand. {}", before.ended(&sync))
         },
     },
     Harm {
@@ -177,7 +181,7 @@ pub(crate) const HARMS: &[Harm] = &[
     Harm {
         name: "A Job has the revision in its name",
         about: "`argocd-drift-revision`: under Helm each revision has a Job of its own.",
-        without: "the revision is always 1: nothing runs again, and another image makes the sync fail",
+        without: "the revision is 1 at every sync, so the name is the same, and another image makes the sync fail",
         rule: "argocd-drift",
         chart: "argocd-drift-revision",
         old: Some(&[]),
@@ -223,7 +227,8 @@ pub(crate) const HARMS: &[Harm] = &[
             let change = before.change();
             assert_eq!((change.gone.len(), change.new.len()), (1, 1), "{change}");
             assert_eq!(before.jobs_that_ran(), 2);
-            "Rendered anew, the Application is OutOfSync. The sync deletes the Job and runs one with another name.".to_owned()
+            "Rendered anew, the Application is OutOfSync. The sync deletes the Job and runs one with another name."
+                .to_owned()
         },
     },
 ];
@@ -238,20 +243,16 @@ fn both_are_gone(before: &Before<'_>) -> String {
 }
 
 impl Before<'_> {
-    fn change(&self) -> stable_hooks_e2e::scene::Change {
+    fn change(&self) -> Change {
         self.objects.change_to(&self.scene.snapshot())
-    }
-
-    fn replaced(&self) -> Vec<String> {
-        self.change().replaced
     }
 
     /// How a sync ended, and what it changed.
     fn ended(&self, sync: &Sync) -> String {
         let change = self.change();
         match sync.phase.as_str() {
-            "Succeeded" => format!("the sync succeeds. {change}"),
-            _ => format!("the sync fails: {}. {change}", sync.message()),
+            "Succeeded" => format!("The sync succeeds. {change}"),
+            _ => format!("The sync fails: {}. {change}", sync.message()),
         }
     }
 
@@ -264,7 +265,7 @@ impl Before<'_> {
         let events = self.scene.cluster().list("Event", &self.scene.namespace);
         let completed = events.iter().filter(|event| event["reason"] == "Completed");
         let uids = completed.map(|event| event["involvedObject"]["uid"].to_string());
-        uids.collect::<std::collections::BTreeSet<_>>().len()
+        uids.collect::<BTreeSet<_>>().len()
     }
 }
 
@@ -288,5 +289,5 @@ impl Harm {
 }
 
 fn values(values: Values) -> Value {
-    values.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect::<serde_json::Map<_, _>>().into()
+    values.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect::<Map<_, _>>().into()
 }

@@ -94,6 +94,7 @@ fn introduction() -> Result<String> {
          What Argo CD does with migrations: seen on a real API server, written by `make e2e-argocd`, and compared with\n\
          this page on every run of it. Namespaces are called `shop` here. What Helm does is in [proof.md](proof.md).\n\n\
          Argo CD {argocd}, Helm {helm}, {plane}.\n\
-         Each sync is of one Application and prunes; a harm is shown without the policy. The charts are in `e2e/charts`.\n"
+         Each sync is of one Application and prunes; a harm is shown without the policy. \"For ever\" means that Argo CD\n\
+         waited for the same thing for 40 seconds, where all else takes a few. The charts are in `e2e/charts`.\n"
     ))
 }

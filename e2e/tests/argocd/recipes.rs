@@ -24,14 +24,20 @@ pub(crate) const CASE: Case = Case {
 };
 
 fn run(argocd: &ArgoWorld) -> Report {
-    let mut table = String::from("| | first sync | nothing changed | another image | |\n|---|---|---|---|---|");
-    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/recipes.md")).expect("the page is there");
+    let mut table =
+        String::from("| | first sync | nothing changed | another image | in short |\n|---|---|---|---|---|");
+    let page =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/recipes.md")).expect("the page is there");
     for chart in RECIPES {
         let (scene, [first, second, third], means) = synced(argocd, chart);
         write!(table, "\n| `{chart}` | {first} | {second} | {third} | {means} |").expect("a String takes all");
         assert_eq!(argocd.warnings(&scene.namespace), [""; 0], "{chart}");
-        let row = page.lines().find(|line| line.starts_with(&format!("| [{chart}]"))).expect("docs/recipes.md has each");
-        assert!(row.ends_with(&format!(" | {means} |")), "docs/recipes.md does not say what was seen: {means}\n  {row}");
+        let row =
+            page.lines().find(|line| line.starts_with(&format!("| [{chart}]"))).expect("docs/recipes.md has each");
+        assert!(
+            row.ends_with(&format!(" | {means} |")),
+            "docs/recipes.md does not say what was seen: {means}\n  {row}"
+        );
     }
     table.push_str("\n\nAll syncs succeed without a warning, and all is Synced and Healthy after them.");
     Report { seen: table, said: Vec::new() }

@@ -154,7 +154,10 @@ fn fails_closed(stage: &Stage<'_>) -> Report {
     assert!(stage.scene.find("ServiceAccount", "hook").is_none());
     stage.webhook.come_back();
     stage.scene.cluster().create(&hook);
-    Report { seen: "A hook is denied while nobody can judge it, and created when the server is back.", said: Vec::new() }
+    Report {
+        seen: "A hook is denied while nobody can judge it, and created when the server is back.",
+        said: Vec::new(),
+    }
 }
 
 fn validation_fails_open(world: &World) -> Report {
