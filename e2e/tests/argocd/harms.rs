@@ -130,6 +130,7 @@ pub(crate) const HARMS: &[Harm] = &[
             assert_eq!(before.application.status(), SYNCED);
             assert_eq!(before.change().to_string(), "No object changed.");
             let old = before.scene.get("Job", MIGRATIONS);
+            assert_eq!(annotations(&old)["helm.sh/hook"], HOOK);
             let sync = before.application.sync().succeeds();
             assert!(!sync.ran_as_hook("Job"));
             let job = before.scene.get("Job", MIGRATIONS);
