@@ -151,7 +151,8 @@ oracle: ## small charts made of seeds: what real Helm does, and whether we fores
 		cargo test -p stable-hooks-e2e --test oracle
 
 e2e-argocd: annotated-policy.wasm annotated-releases-policy.wasm ## the same API server, with real Argo CD
-	cargo test -p stable-hooks-e2e --test argocd
+	cargo build
+	PATH="$(DEBUG):$$PATH" cargo test -p stable-hooks-e2e --test argocd
 
 e2e-kwctl: annotated-policy.wasm annotated-releases-policy.wasm annotated-yardstick.wasm ## the annotated wasm under the real kwctl and policy-server
 	cargo build

@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 
 use crate::control_plane::{Servers, free_ports};
 use crate::helm::run;
+use crate::network;
 use crate::process::{Process, mortal};
-use crate::tools;
+use crate::tools::{self, Tools};
 use crate::world::World;
 
 /// Where Argo CD's own objects are.
@@ -31,10 +32,12 @@ pub struct ArgoWorld {
 }
 
 impl ArgoWorld {
-    /// Starts everything; the thread that calls this has to live until the end.
+    /// Starts everything, in a network of its own; the thread that calls this has to live until the end.
     pub fn start() -> Result<Self> {
         let programs = tools::build("argocd")?;
         let miniredis = tools::build("miniredis")?.join("miniredis");
+        let _ = Tools::build()?;
+        network::leave();
         let world = World::start()?;
         install(&world, &programs)?;
         let folder = world.plane.folder().join("argocd");
@@ -70,8 +73,11 @@ impl ArgoWorld {
             &[
                 format!("--kubeconfig={}", world.plane.kubeconfig.display()),
                 format!("--namespace={NAMESPACE}"),
-                // The one port here that Argo CD opens on every interface: it has no flag for the address.
+                // Argo CD opens it on every interface: it has no flag for the address.
                 format!("--metrics-port={controller_metrics}"),
+                // What a missed event holds up goes on after so many seconds, well within our patience.
+                "--app-resync=30".to_owned(),
+                "--app-resync-jitter=0".to_owned(),
                 format!("--repo-server={}", address(repo_server)),
                 "--repo-server-plaintext".to_owned(),
                 format!("--redis={}", address(redis)),

@@ -191,6 +191,8 @@ fn api_server(folder: &Path, etcd: &str, port: u16) -> Vec<String> {
     vec![
         format!("--etcd-servers={etcd}"),
         "--bind-address=127.0.0.1".to_owned(),
+        // Nobody calls it. Without it the server wants a default route, and a network of our own has none.
+        "--advertise-address=192.0.2.1".to_owned(),
         format!("--secure-port={port}"),
         format!("--tls-cert-file={}", file("server.crt")),
         format!("--tls-private-key-file={}", file("server.key")),

@@ -101,7 +101,7 @@ impl Run {
 }
 
 /// A denial is wrapped for terminals, at places that depend on the namespace's name: its paragraphs, a line each.
-fn unwrapped(denial: &str) -> String {
+pub(crate) fn unwrapped(denial: &str) -> String {
     let mut paragraphs: Vec<String> = Vec::new();
     for line in denial.lines() {
         match paragraphs.last_mut().filter(|_| !begins_a_paragraph(line)) {

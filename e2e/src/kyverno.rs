@@ -9,57 +9,70 @@ use crate::control_plane::{ControlPlane, free_ports};
 use crate::helm::run;
 use crate::process::{Process, mortal};
 use crate::tools::{Tools, build};
+use crate::world::World;
 
 const NAMESPACE: &str = "kyverno";
 const SERVICE: &str = "kyverno-svc";
 const CONTROLLER: &str = "kyverno-admission-controller";
 
-/// Runs until this is dropped.
-pub struct Kyverno(Process);
+/// A world with Kyverno in it.
+pub struct KyvernoWorld {
+    // Ended first, so that it misses no API server.
+    kyverno: Process,
+    pub world: World,
+}
 
-impl Kyverno {
-    /// Starts it; the thread that calls this has to live until the end.
-    pub fn start(plane: &ControlPlane, tools: &Tools) -> Result<Self> {
-        let folder = build("kyverno")?;
-        install(plane, tools, &folder.join("crds.yaml"))?;
-        let [port] = free_ports()?;
-        let mut command = mortal(&folder.join("kyverno"));
-        command
-            .args([
-                format!("--kubeconfig={}", plane.kubeconfig.display()),
-                format!("--serverIP=127.0.0.1:{port}"),
-                "--webhookServerHost=127.0.0.1".to_owned(),
-                format!("--webhookServerPort={port}"),
-                format!("--caSecretName={SERVICE}.{NAMESPACE}.svc.kyverno-tls-ca"),
-                format!("--tlsSecretName={SERVICE}.{NAMESPACE}.svc.kyverno-tls-pair"),
-                format!(
-                    "--backgroundServiceAccountName=system:serviceaccount:{NAMESPACE}:kyverno-background-controller"
-                ),
-                format!("--reportsServiceAccountName=system:serviceaccount:{NAMESPACE}:kyverno-reports-controller"),
-                "--disableMetrics=true".to_owned(),
-                "--controllerRuntimeMetricsAddress=0".to_owned(),
-                // By default it calls nothing on the loopback interface, where the policy is here.
-                "--httpBlocklist=169.254.0.0/16".to_owned(),
-            ])
-            .envs([
-                ("INIT_CONFIG", "kyverno"),
-                ("METRICS_CONFIG", "kyverno-metrics"),
-                ("KYVERNO_NAMESPACE", NAMESPACE),
-                ("KYVERNO_POD_NAME", CONTROLLER),
-                ("KYVERNO_SERVICEACCOUNT_NAME", CONTROLLER),
-                ("KYVERNO_ROLE_NAME", "kyverno:admission-controller"),
-                ("KYVERNO_SVC", SERVICE),
-                ("KYVERNO_DEPLOYMENT", CONTROLLER),
-            ])
-            // A policy cannot bring a CA of its own.
-            .env("SSL_CERT_FILE", plane.folder().join("ca.crt"));
-        Ok(Self(Process::spawn(command, "kyverno", plane.folder())?))
+impl KyvernoWorld {
+    /// Starts everything; the thread that calls this has to live until the end.
+    pub fn start() -> Result<Self> {
+        let world = World::start()?;
+        let kyverno = start(&world.plane, &world.tools)?;
+        Ok(Self { kyverno, world })
     }
+}
 
-    /// Why it is not running any more.
-    pub fn failure(&mut self) -> Option<String> {
-        self.0.failure()
+impl Drop for KyvernoWorld {
+    #[expect(clippy::print_stderr, reason = "a test run tells why its scenarios failed")]
+    fn drop(&mut self) {
+        if let Some(failure) = self.kyverno.failure() {
+            eprintln!("{failure}");
+        }
     }
+}
+
+fn start(plane: &ControlPlane, tools: &Tools) -> Result<Process> {
+    let folder = build("kyverno")?;
+    install(plane, tools, &folder.join("crds.yaml"))?;
+    let [port] = free_ports()?;
+    let mut command = mortal(&folder.join("kyverno"));
+    command
+        .args([
+            format!("--kubeconfig={}", plane.kubeconfig.display()),
+            format!("--serverIP=127.0.0.1:{port}"),
+            "--webhookServerHost=127.0.0.1".to_owned(),
+            format!("--webhookServerPort={port}"),
+            format!("--caSecretName={SERVICE}.{NAMESPACE}.svc.kyverno-tls-ca"),
+            format!("--tlsSecretName={SERVICE}.{NAMESPACE}.svc.kyverno-tls-pair"),
+            format!("--backgroundServiceAccountName=system:serviceaccount:{NAMESPACE}:kyverno-background-controller"),
+            format!("--reportsServiceAccountName=system:serviceaccount:{NAMESPACE}:kyverno-reports-controller"),
+            "--disableMetrics=true".to_owned(),
+            "--controllerRuntimeMetricsAddress=0".to_owned(),
+            // By default it calls nothing on the loopback interface, where the policy is here.
+            "--httpBlocklist=169.254.0.0/16".to_owned(),
+        ])
+        .envs([
+            ("INIT_CONFIG", "kyverno"),
+            ("METRICS_CONFIG", "kyverno-metrics"),
+            ("KYVERNO_NAMESPACE", NAMESPACE),
+            ("KYVERNO_POD_NAME", CONTROLLER),
+            ("KYVERNO_SERVICEACCOUNT_NAME", CONTROLLER),
+            ("KYVERNO_ROLE_NAME", "kyverno:admission-controller"),
+            ("KYVERNO_SVC", SERVICE),
+            ("KYVERNO_DEPLOYMENT", CONTROLLER),
+        ])
+        // A policy cannot bring a CA of its own.
+        .env("SSL_CERT_FILE", plane.folder().join("ca.crt"));
+    Process::spawn(command, "kyverno", plane.folder())
 }
 
 /// What its chart would put into the cluster, as far as it asks for it.

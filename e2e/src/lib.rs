@@ -9,10 +9,11 @@
 //!  kyverno        Kyverno's admission controller, for the tests that want it
 //!  scene          one scenario: a namespace of its own, Helm in one version, with the policy or without
 //!  argocd         Argo CD in that world, and Applications of it
+//!  network        a network of a suite's own, for programs that listen on every interface
 //!  page           a page of `docs/`: the commands and the messages in it
 //!  suite          runs scenarios side by side
 //!  oracle         pairs of small charts that are made of seeds, and whether our tools foresee what Helm does to them
-//!  proof          what the scenarios saw, as `docs/proof.md`
+//!  proof          what the scenarios saw, as a page of `docs/`
 //! ```
 
 #![expect(
@@ -29,6 +30,7 @@ pub mod control_plane;
 pub mod helm;
 pub mod kubewarden;
 pub mod kyverno;
+pub mod network;
 pub mod oracle;
 pub mod page;
 pub mod process;

@@ -1,4 +1,4 @@
-//! `docs/proof.md`: what the scenarios saw. Written when `BLESS` is set, else compared.
+//! A page of `docs/` with what a suite's scenarios saw. Written when `BLESS` is set, else compared.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,6 +11,20 @@ use anyhow::{Context, Result, bail};
 use crate::helm::Major;
 use crate::tools::pinned;
 
+/// The page of one suite.
+pub struct Page {
+    /// Its name in `docs/`.
+    pub file: &'static str,
+    /// What writes it.
+    pub verb: &'static str,
+    /// What stands above all scenarios; it names the versions that ran.
+    pub introduction: fn() -> Result<String>,
+    /// The heads of the table of harms.
+    pub harms: [&'static str; 3],
+    /// What that table says before a rule.
+    pub stopped: &'static str,
+}
+
 /// One scenario as it is written down.
 #[derive(Clone, Copy)]
 pub struct Entry {
@@ -18,7 +32,7 @@ pub struct Entry {
     pub name: &'static str,
     /// The chart and what is done with it.
     pub about: &'static str,
-    /// For a harm: what happens without the policy, and the rule that stops it.
+    /// For a harm: what happens, and the rule that stops it.
     pub harm: Option<(&'static str, &'static str)>,
 }
 
@@ -27,20 +41,21 @@ pub struct Entry {
 pub enum Seen {
     /// The harm, and the denial in its place; each as soon as its half has run.
     Harm { without: Option<String>, denial: Option<String> },
-    /// What happened, and what the policy said to it.
-    Untouched { seen: String, said: Vec<String> },
+    /// What happened, and what was said to it.
+    Happened { seen: String, said: Vec<String> },
 }
 
 /// All scenarios in their order, filled in as they end.
 pub struct Proof {
+    pub page: Page,
     entries: Vec<Entry>,
     seen: Mutex<BTreeMap<(usize, Major), Seen>>,
 }
 
 impl Proof {
     #[must_use]
-    pub fn new(entries: Vec<Entry>) -> Self {
-        Self { entries, seen: Mutex::default() }
+    pub fn new(page: Page, entries: Vec<Entry>) -> Self {
+        Self { page, entries, seen: Mutex::default() }
     }
 
     pub fn harm(&self, entry: usize, major: Major, seen: String) {
@@ -59,14 +74,14 @@ impl Proof {
         }
     }
 
-    pub fn untouched(&self, entry: usize, major: Major, seen: String, said: Vec<String>) {
-        let seen = Seen::Untouched { seen, said };
+    pub fn happened(&self, entry: usize, major: Major, seen: String, said: Vec<String>) {
+        let seen = Seen::Happened { seen, said };
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert((entry, major), seen);
     }
 
     /// Writes the page, or says where it differs from the one in the repository.
     pub fn check(&self) -> Result<()> {
-        let path = page();
+        let path = path(self.page.file);
         let text = self.text()?;
         if std::env::var_os("BLESS").is_some() {
             return fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()));
@@ -78,24 +93,29 @@ impl Proof {
         };
         let shown = |lines: &[&str]| lines.get(line).map_or("(the end)", |text| *text).to_owned();
         bail!(
-            "docs/proof.md is not what was seen, first in line {}:\n  written: {}\n  seen:    {}\n\
-             Read what is new; if it is right: BLESS=1 make e2e",
+            "docs/{} is not what was seen, first in line {}:\n  written: {}\n  seen:    {}\n\
+             Read what is new; if it is right: BLESS=1 {}",
+            self.page.file,
             line + 1,
             shown(&old),
-            shown(&new)
+            shown(&new),
+            self.page.verb
         );
     }
 
     fn text(&self) -> Result<String> {
-        let versions = Versions::read()?;
+        let Page { introduction, harms, stopped, .. } = &self.page;
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut text = versions.introduction();
-        writeln!(text, "\n| the harm | without the policy | with it |\n|---|---|---|")?;
-        for entry in &self.entries {
-            if let Some((without, rule)) = entry.harm {
-                writeln!(text, "| {} | {without} | denied by `{rule}` |", entry.name)?;
-            }
+        let mut text = introduction()?;
+        let rows: Vec<_> = self.entries.iter().filter_map(|entry| Some((entry.name, entry.harm?))).collect();
+        if !rows.is_empty() {
+            writeln!(text, "\n| {} |\n|---|---|---|", harms.join(" | "))?;
         }
+        for (name, (without, rule)) in rows {
+            writeln!(text, "| {name} | {without} | {stopped}`{rule}` |")?;
+        }
+        let helms =
+            [(Major::Three, pinned("helm3", "helm.sh/helm/v3")?), (Major::Four, pinned("helm4", "helm.sh/helm/v4")?)];
         let mut section = "";
         for (index, entry) in self.entries.iter().enumerate() {
             if entry.section != section {
@@ -103,10 +123,8 @@ impl Proof {
                 write!(text, "\n## {section}\n")?;
             }
             write!(text, "\n### {}\n\n{}\n", entry.name, entry.about)?;
-            let seen: Vec<_> = [(Major::Three, &versions.helm3), (Major::Four, &versions.helm4)]
-                .into_iter()
-                .filter_map(|(major, version)| Some((version, seen.get(&(index, major))?)))
-                .collect();
+            let seen: Vec<_> =
+                helms.iter().filter_map(|(major, version)| Some((version, seen.get(&(index, *major))?))).collect();
             write_entry(&mut text, &seen)?;
         }
         Ok(text)
@@ -138,7 +156,7 @@ impl Seen {
     fn conclusion(&self) -> (&str, String) {
         match self {
             Self::Harm { denial, .. } => ("", denial.clone().unwrap_or_default()),
-            Self::Untouched { seen, said } => (seen, said.join("\n")),
+            Self::Happened { seen, said } => (seen, said.join("\n")),
         }
     }
 }
@@ -159,39 +177,14 @@ fn cell(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-struct Versions {
-    kubernetes: String,
-    etcd: String,
-    kwok: String,
-    helm3: String,
-    helm4: String,
+/// The versions of the control plane that every suite has.
+pub fn control_plane_versions() -> Result<String> {
+    let (kubernetes, etcd) =
+        (pinned("kubernetes", "k8s.io/kubernetes")?, pinned("kubernetes", "go.etcd.io/etcd/server/v3")?);
+    let kwok = pinned("kwok", "sigs.k8s.io/kwok")?;
+    Ok(format!("Kubernetes {kubernetes}, etcd {etcd}, KWOK {kwok} in the kubelet's place"))
 }
 
-impl Versions {
-    fn read() -> Result<Self> {
-        Ok(Self {
-            kubernetes: pinned("kubernetes", "k8s.io/kubernetes")?,
-            etcd: pinned("kubernetes", "go.etcd.io/etcd/server/v3")?,
-            kwok: pinned("kwok", "sigs.k8s.io/kwok")?,
-            helm3: pinned("helm3", "helm.sh/helm/v3")?,
-            helm4: pinned("helm4", "helm.sh/helm/v4")?,
-        })
-    }
-
-    fn introduction(&self) -> String {
-        let Self { kubernetes, etcd, kwok, helm3, helm4 } = self;
-        format!(
-            "# Proof\n\n\
-             What Helm does to migrations without the policy, and with it: seen on a real API server, written by\n\
-             `make e2e`, and compared with this page on every run. Namespaces are called `shop` here.\n\n\
-             Kubernetes {kubernetes}, etcd {etcd}, KWOK {kwok} in the kubelet's place, Helm {helm3} and Helm {helm4}.\n\
-             The policy is the annotated wasm, behind the two webhooks that Kubewarden would register. \"Nothing has\n\
-             changed\" means: every object of the namespace has the UID and the resource version that it had before,\n\
-             and `helm history` is the same. The charts are in `e2e/charts`.\n"
-        )
-    }
-}
-
-fn page() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/proof.md")
+fn path(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(file)
 }

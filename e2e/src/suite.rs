@@ -58,8 +58,8 @@ pub fn run<World: Send + Sync + 'static>(
     drop(world);
     let mut failed = conclusion.num_failed;
     match proof {
-        Some(_) if failed > 0 || conclusion.num_filtered_out > 0 => {
-            eprintln!("docs/proof.md was not compared: not all scenarios ran and passed");
+        Some(proof) if failed > 0 || conclusion.num_filtered_out > 0 => {
+            eprintln!("docs/{} was not compared: not all scenarios ran and passed", proof.page.file);
         }
         Some(proof) => {
             if let Err(error) = proof.check() {

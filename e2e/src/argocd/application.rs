@@ -2,22 +2,35 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
+use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
 use super::NAMESPACE;
 use crate::cluster::wait_for;
+use crate::helm;
 use crate::process::mortal;
 use crate::scene::{Scene, chart_folder};
 
 const KIND: &str = "Application";
 
+/// A sync that waits for the same thing so long waits for it for ever: all else takes seconds here, and Argo CD has looked at
+/// everything anew in between.
+const FOR_EVER: Duration = Duration::from_secs(40);
+
+/// Argo CD looks at a deletion again each half a minute, if no event has it look sooner.
+const DELETION: Duration = Duration::from_mins(3);
+
+const FINALIZER: &str = "resources-finalizer.argocd.argoproj.io";
+
 /// How a sync ended.
 #[derive(Debug)]
 pub struct Sync {
     pub phase: String,
-    /// On one line.
-    pub message: String,
+    /// With the line breaks of a denial.
+    message: String,
     /// The objects that it dealt with.
     resources: Vec<Value>,
 }
@@ -37,10 +50,28 @@ impl Sync {
         self
     }
 
-    /// What the policy said when it denied, without what Argo CD and the API server put around it.
+    /// Why it ended so, on one line.
     #[must_use]
-    pub fn denial(&self) -> Option<&str> {
-        self.message.split_once("denied the request: ").map(|(_, denial)| denial)
+    pub fn message(&self) -> String {
+        one_line(&self.message)
+    }
+
+    /// What the policy said to each object that it denied, without what Argo CD and the API server put around it.
+    #[must_use]
+    pub fn denials(&self) -> Vec<String> {
+        let said = self.message.split("denied the request: ").skip(1);
+        // What Argo CD says of the next object begins after a comma.
+        let said =
+            said.map(|said| [",error when ", ",admission webhook "].iter().fold(said, |said, next| before(said, next)));
+        let mut denials: Vec<_> = said.map(helm::unwrapped).collect();
+        denials.sort();
+        denials
+    }
+
+    /// The part of the sync that the object of that kind belonged to: `PreSync`, `Sync` or `PostSync`.
+    #[must_use]
+    pub fn phase_of(&self, kind: &str) -> Option<&str> {
+        self.resource(kind)?.get("syncPhase")?.as_str()
     }
 
     /// Whether Argo CD took the object for a hook.
@@ -52,7 +83,7 @@ impl Sync {
     /// What Argo CD notes beside the object of that kind.
     #[must_use]
     pub fn message_about(&self, kind: &str) -> Option<String> {
-        self.resource(kind)?.get("message")?.as_str().map(unwrapped)
+        self.resource(kind)?.get("message")?.as_str().map(one_line)
     }
 
     fn resource(&self, kind: &str) -> Option<&Value> {
@@ -122,11 +153,47 @@ impl<'scene> Application<'scene> {
     pub fn sync_with(&self, more: &Value) -> Sync {
         let mut sync = json!({"prune": true});
         sync.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
+        self.begin(&sync);
+        self.ended()
+    }
+
+    /// Begins a sync that never ends; what Argo CD says that it waits for.
+    #[must_use]
+    pub fn hangs(&self) -> String {
+        self.begin(&json!({"prune": true}));
+        let waits_for = || {
+            let state = self.get().pointer("/status/operationState").cloned()?;
+            let message = state.get("message")?.as_str()?.to_owned();
+            (state.get("phase") == Some(&json!("Running")) && message.starts_with("waiting for")).then_some(message)
+        };
+        let (mut last, mut since) = (None, Instant::now());
+        wait_for("the sync waits for the same thing for ever", || {
+            let now = waits_for();
+            if now != last {
+                (last, since) = (now, Instant::now());
+            }
+            last.clone().filter(|_| since.elapsed() > FOR_EVER)
+        })
+    }
+
+    fn begin(&self, sync: &Value) {
         // With the last operation's state still there, Argo CD would go on from its results.
         self.merge(&json!({
             "operation": {"initiatedBy": {"username": "dev"}, "sync": sync}, "status": {"operationState": null},
         }));
-        self.ended()
+    }
+
+    /// Deletes it with all its objects, as `argocd app delete` does; fails with what keeps it.
+    pub fn delete(&self) {
+        self.merge(&json!({"metadata": {"finalizers": [FINALIZER]}}));
+        let cluster = self.scene.cluster();
+        cluster.delete(KIND, NAMESPACE, self.name, &DeleteParams::default());
+        let start = Instant::now();
+        while let Some(application) = cluster.find(KIND, NAMESPACE, self.name) {
+            let left = ["Job", "ServiceAccount", "ConfigMap"].map(|kind| cluster.list(kind, &self.scene.namespace));
+            assert!(start.elapsed() < DELETION, "not deleted: {application:#}\nwhat is left: {left:#?}");
+            thread::sleep(Duration::from_millis(200));
+        }
     }
 
     /// Waits for the end of the operation that Argo CD is at or will begin.
@@ -140,7 +207,7 @@ impl<'scene> Application<'scene> {
             let resources = state.pointer("/syncResult/resources").and_then(Value::as_array).cloned();
             has_ended.then(|| Sync {
                 phase: text("phase"),
-                message: unwrapped(&text("message")),
+                message: without_file(&text("message")),
                 resources: resources.unwrap_or_default(),
             })
         })
@@ -185,13 +252,27 @@ impl<'scene> Application<'scene> {
         // Without the caller's configuration: a commit might have to be signed.
         command.args(arguments).current_dir(&self.repository);
         command.env("HOME", &self.repository).env("GIT_CONFIG_NOSYSTEM", "1");
-        let run = crate::helm::run(command, &format!("git {}", arguments.join(" ")));
+        let run = helm::run(command, &format!("git {}", arguments.join(" ")));
         let _ = run.succeeds();
     }
 }
 
-/// A denial is wrapped for terminals, at places that depend on the namespace's name.
-fn unwrapped(text: &str) -> String {
+fn before<'a>(text: &'a str, mark: &str) -> &'a str {
+    text.split_once(mark).map_or(text, |(before, _)| before)
+}
+
+/// Argo CD names the file that it gave to kubectl's code, which is another one each time.
+fn without_file(text: &str) -> String {
+    let mut parts = text.split("error when patching \"");
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        shown.push_str("error when patching …");
+        shown.push_str(part.split_once('"').map_or(part, |(_, rest)| rest));
+    }
+    shown
+}
+
+fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -15,12 +15,22 @@ mod works;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use anyhow::Result;
 use stable_hooks_e2e::helm::Major;
-use stable_hooks_e2e::proof::{Entry, Proof};
+use stable_hooks_e2e::proof::{Entry, Page, Proof, control_plane_versions};
 use stable_hooks_e2e::suite::{self, Scenario};
+use stable_hooks_e2e::tools::pinned;
 use stable_hooks_e2e::world::World;
 
 use crate::harms::{HARMS, Harm};
+
+const PAGE: Page = Page {
+    file: "proof.md",
+    verb: "make e2e",
+    introduction,
+    harms: ["the harm", "without the policy", "with it"],
+    stopped: "denied by ",
+};
 
 /// A scenario with the policy alone.
 #[derive(Clone, Copy)]
@@ -54,7 +64,7 @@ fn main() -> ExitCode {
         [flux::CASES, works::CASES, objects::CASES, failures::CASES, load::CASES, forecast::CASES, rollout::CASES]
             .concat();
     let entries = HARMS.iter().map(Harm::entry).chain(cases.iter().map(Case::entry)).collect();
-    let proof = Arc::new(Proof::new(entries));
+    let proof = Arc::new(Proof::new(PAGE, entries));
     let mut scenarios = Vec::new();
     for (index, harm) in HARMS.iter().enumerate() {
         for major in harm.helms.iter().copied() {
@@ -70,13 +80,27 @@ fn main() -> ExitCode {
         for major in case.helms.iter().copied() {
             scenarios.push(scenario(case.name, major, "with the policy", &proof, move |world, proof| {
                 let Report { seen, said } = (case.run)(world, major);
-                proof.untouched(index, major, seen, said);
+                proof.happened(index, major, seen, said);
             }));
         }
     }
     // It fails by itself where the page says what nobody prints, and has nothing to prove.
     scenarios.push(Scenario::new("The messages that people paste".to_owned(), messages::page));
     suite::run(scenarios, World::start, Some(&proof))
+}
+
+fn introduction() -> Result<String> {
+    let plane = control_plane_versions()?;
+    let (helm3, helm4) = (pinned("helm3", "helm.sh/helm/v3")?, pinned("helm4", "helm.sh/helm/v4")?);
+    Ok(format!(
+        "# Proof\n\n\
+         What Helm does to migrations without the policy, and with it: seen on a real API server, written by\n\
+         `make e2e`, and compared with this page on every run. Namespaces are called `shop` here.\n\n\
+         {plane}, Helm {helm3} and Helm {helm4}.\n\
+         The policy is the annotated wasm, behind the two webhooks that Kubewarden would register. \"Nothing has\n\
+         changed\" means: every object of the namespace has the UID and the resource version that it had before,\n\
+         and `helm history` is the same. The charts are in `e2e/charts`.\n"
+    ))
 }
 
 /// A scenario that writes what it saw into the proof.

@@ -87,17 +87,19 @@ impl<'world> Stage<'world> {
         })
     }
 
+    /// What the rule said to an operation that it denied, through the policy as it is shipped.
+    #[track_caller]
+    pub(crate) fn denial(&self, run: Run, rule: &str) -> String {
+        let run = run.fails();
+        assert!(run.is_denied_by(rule), "{}", run.stderr);
+        let denial = run.denial().expect("a denial says why");
+        self.scene.shown(&denial).replace(&format!("{}-stable-hooks", self.name), "stable-hooks")
+    }
+
     fn metadata(&self, name: &str, annotations: &Value) -> Value {
         json!({
             "name": name, "namespace": self.scene.namespace, "annotations": annotations,
             "labels": {"stable-hooks/migration": "true"},
         })
     }
-}
-
-/// What a plain ServiceAccount's and a plain Job's flips say.
-#[track_caller]
-pub(crate) fn is_denied_by(run: Run, rule: &str) {
-    let run = run.fails();
-    assert!(run.is_denied_by(rule), "{}", run.stderr);
 }
