@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 use stable_hooks_e2e::argocd::{Application, ArgoWorld, Sync};
 use stable_hooks_e2e::cluster::{has_condition, wait_for};
+use stable_hooks_e2e::helm::Run;
 use stable_hooks_e2e::proof::Entry;
 use stable_hooks_e2e::scene::{Change, Scene, Snapshot};
 
@@ -277,6 +278,7 @@ impl Harm {
 
     pub(crate) fn happens(&self, argocd: &ArgoWorld) -> Report {
         let scene = scene(argocd, self.name, None);
+        self.is_foreseen(&scene);
         let application = Application::new(&scene, self.chart, &values(self.old.unwrap_or(self.new)), false);
         if self.old.is_some() {
             let _ = application.sync().succeeds();
@@ -287,6 +289,29 @@ impl Harm {
         let seen = (self.seen)(&Before { scene: &scene, application: &application, objects });
         Report::new(&scene, &seen, [])
     }
+}
+
+impl Harm {
+    /// `chart --argocd` finds it with the rule that the page names: in the new text, or in the sync over the old one.
+    fn is_foreseen(&self, scene: &Scene<'_>) {
+        let chart = scene.chart(self.chart);
+        let new = scene.file("new-values", &values(self.new));
+        let alone = ["chart", &chart, "--argocd", "-n", "shop", "--name", "orders", "-f", &new, "-o", "json"];
+        let mut found = rules(&scene.stable_hooks(&alone));
+        if let Some(old) = self.old {
+            let old = scene.file("old-values", &values(old));
+            let over = ["--against", &chart, "--against-values", &old];
+            found.extend(rules(&scene.stable_hooks(&[&alone[..], &over].concat())));
+        }
+        assert!(found.contains(self.rule), "{} is not among {found:?}", self.rule);
+    }
+}
+
+/// The rules of what was found.
+fn rules(run: &Run) -> BTreeSet<String> {
+    let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{}", run.stderr));
+    let findings = report["results"][0]["findings"].as_array().into_iter().flatten();
+    findings.filter_map(|finding| finding["rule"].as_str().map(str::to_owned)).collect()
 }
 
 fn values(values: Values) -> Value {
