@@ -1,7 +1,7 @@
 //! What Argo CD makes of a chart's rendered text: the objects, each with its phases, its wave, and what becomes of the
 //! object that is there already (gitops-engine `pkg/sync`, and seen on Argo CD 3.1).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use helm::manifest;
 use helm::order::kind_order;
@@ -25,6 +25,7 @@ pub struct Manifest {
     /// In the order of the text.
     pub objects: Vec<Desired>,
     places: BTreeMap<Name, usize>,
+    twice: BTreeSet<Name>,
 }
 
 /// One object, as git wants it.
@@ -74,16 +75,23 @@ impl Manifest {
             let object = read.map_or(Value::Null, |(_, object)| object);
             objects.push(Desired::of(&document.head, &document.template, namespace, object));
         }
-        let mut places = BTreeMap::new();
+        let (mut places, mut twice) = (BTreeMap::new(), BTreeSet::new());
         for (place, object) in objects.iter().enumerate() {
-            places.entry(object.name.clone()).or_insert(place);
+            if *places.entry(object.name.clone()).or_insert(place) != place {
+                twice.insert(object.name.clone());
+            }
         }
-        Self { objects, places }
+        Self { objects, places, twice }
     }
 
     /// The object of that name.
     pub fn get(&self, name: &Name) -> Option<&Desired> {
         self.objects.get(*self.places.get(name)?)
+    }
+
+    /// More than one document has that name.
+    pub(crate) fn has_twice(&self, name: &Name) -> bool {
+        self.twice.contains(name)
     }
 
     /// The objects of one phase, in the order in which Argo CD applies them: by wave, then by kind, then by name.

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::argocd::{Phase, SYNC_WAVE};
@@ -12,7 +14,8 @@ declare_rule! {
     ///
     /// Denies, under `chart --argocd`, a Job or a Pod that needs a ServiceAccount, Secret, ConfigMap or
     /// PersistentVolumeClaim which Argo CD creates only in a later phase or a later wave of the same sync. It warns about a
-    /// secret to pull images with, and where the Job names a Service that comes later, such as that of a bundled database.
+    /// secret to pull images with, and where the Job names a Service that comes later, such as that of a bundled database;
+    /// not about an image with `certgen` in its name, which makes certificates for the hosts that it is given.
     ///
     /// ## Why is this bad?
     ///
@@ -76,7 +79,12 @@ fn check(syncs: &Syncs<'_>) -> Vec<ReleaseProblem> {
     let mut problems = Vec::new();
     for job in &syncs.new.objects {
         let Some(moment) = job.first_moment() else { continue };
+        let mut known = BTreeSet::new();
         for (key, reference) in job.needs(&services) {
+            // One field is enough to find it.
+            if !known.insert(key.clone()) {
+                continue;
+            }
             let Some(needed) = syncs.new.get(&key) else { continue };
             let Some(later) = needed.first_moment().filter(|later| *later > moment) else { continue };
             if syncs.old.is_some_and(|old| leaves(old, &key)) {
@@ -109,7 +117,7 @@ impl Late<'_> {
     /// The Job's pod cannot start without it.
     fn needed(&self) -> ReleaseProblem {
         let Self { job, needed, reference, .. } = self;
-        let message = format!("needs {}. {}", self.what_comes_later(), self.harm());
+        let message = format!("needs {}: {}.", self.what_comes_later(), self.harm());
         let remedy = match reference.kind {
             // As a hook it would be deleted, and its data with it.
             RefKind::PersistentVolumeClaim | RefKind::Service => format!("{}.", self.later_job()),
@@ -126,7 +134,7 @@ impl Late<'_> {
     /// Whether the Job connects to it, a Service, only its program knows.
     fn named(&self) -> ReleaseProblem {
         let Self { job, needed, reference, .. } = self;
-        let message = format!("names {}. If it connects to that, {}", self.what_comes_later(), lower(&self.harm()));
+        let message = format!("names {}. If it connects to that, {}.", self.what_comes_later(), self.harm());
         let remedy = format!("{} if it connects to it.", self.later_job());
         let problem = job.problem(job.hook_field(), message, remedy);
         problem.about(&needed.name, &reference.field).warn_at_most()
@@ -147,12 +155,13 @@ impl Late<'_> {
         let sync = if self.is_first { "the first sync" } else { "the sync that brings it" };
         let deadline = self.job.object.pointer("/spec/activeDeadlineSeconds").and_then(Value::as_u64);
         let is_refused = self.job.name.kind == "Pod" && self.needed.name.kind == "ServiceAccount";
+        let kind = &self.job.name.kind;
         match deadline {
-            _ if is_refused => format!("The API server refuses a Pod without its account, and {sync} fails."),
+            _ if is_refused => format!("the API server refuses a Pod without its account, and {sync} fails"),
             Some(seconds) => format!(
-                "In {sync} it waits for that until its deadline (spec.activeDeadlineSeconds: {seconds}), and the sync fails."
+                "the {kind} waits for it until its deadline (spec.activeDeadlineSeconds: {seconds}), and {sync} fails"
             ),
-            None => format!("In {sync} it waits for that, Argo CD waits for it, and the sync never ends."),
+            None => format!("the {kind} waits for it, Argo CD waits for the {kind}, and {sync} never ends"),
         }
     }
 
@@ -186,9 +195,4 @@ impl Late<'_> {
 /// A moment in words, as far as it differs from another.
 fn at((phase, wave): Moment, (other, _): Moment) -> String {
     if phase == other { format!("wave {wave} of {}", phase.as_str()) } else { phase.as_str().to_owned() }
-}
-
-fn lower(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
 }

@@ -61,6 +61,10 @@ fn check(syncs: &Syncs<'_>) -> Vec<ReleaseProblem> {
     let Some(old) = syncs.old else { return Vec::new() };
     let mut problems = Vec::new();
     for new in syncs.new.objects.iter().filter(|new| new.name.judged_kind().is_some() && !new.has_generated_name()) {
+        // Of two documents with one name Argo CD takes either.
+        if syncs.new.has_twice(&new.name) || old.has_twice(&new.name) {
+            continue;
+        }
         let Some(old) = old.get(&new.name) else { continue };
         problems.extend(match (&old.role, &new.role) {
             (Role::Resource, Role::Hook(_)) if !new.phases().is_empty() => becomes_hook(old, new),
@@ -78,7 +82,7 @@ fn becomes_hook(old: &Desired, new: &Desired) -> Option<ReleaseProblem> {
         if new.is_job() {
             "Argo CD deletes the Job, with the logs of its pods, and runs the hook in its place.".to_owned()
         } else {
-            "Argo CD deletes it under its running pods and makes it anew, now and at every sync: their tokens stop working.".to_owned()
+            "Argo CD deletes it and makes it anew, now and at every sync: the tokens of pods that run as it stop working.".to_owned()
         }
     } else if let Some(field) = changed.filter(|_| is_fatal) {
         let then = if new.is_deleted_after_failure() { ", and Argo CD then deletes the Job (hook-failed)" } else { "" };
@@ -87,7 +91,7 @@ fn becomes_hook(old: &Desired, new: &Desired) -> Option<ReleaseProblem> {
         let then = if new.is_deleted_after_success() { ", and deletes it after the sync (hook-succeeded)" } else { "" };
         format!("Argo CD takes the Job that has run for the hook's run, which does not happen{then}.")
     } else if new.is_deleted_after_success() {
-        "Argo CD deletes it after the sync (hook-succeeded), under its running pods.".to_owned()
+        "Argo CD deletes it after the sync (hook-succeeded): pods that run as it lose it.".to_owned()
     } else {
         return None;
     };

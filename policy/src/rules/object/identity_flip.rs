@@ -32,7 +32,7 @@ declare_rule! {
     /// When a hook becomes a resource under Argo CD, the application shows Synced, so that no automated sync starts. A
     /// sync that somebody starts patches the hook: it succeeds where the Job's pod template is the same, does not run the
     /// migration, and every later change of that template fails a sync halfway. Denied, the object stays the hook that it
-    /// was, and the sync fails with the reason of this rule.
+    /// was, and the result of the sync has the reason of this rule.
     ///
     /// ## Example
     ///
@@ -172,8 +172,8 @@ fn harm_of_a_lost_hook(kind: Kind, is_argocds: bool) -> &'static str {
     }
 }
 
-/// As seen: the application shows Synced before such a sync, and after one that failed.
-const DENIED_UNDER_ARGOCD: &str = " Denied, it stays the hook that it was, and the sync fails with this reason; Argo CD \
+/// As seen: the sync fails, or on the way to server-side apply only warns; before and after it shows Synced.
+const DENIED_UNDER_ARGOCD: &str = " Denied, it stays the hook that it was, with this reason in the sync's result; Argo CD \
                                    compares no live hook and may show Synced.";
 
 fn leave_plain(hook: &Hook<'_>, kind: Kind, is_argocds: bool) -> String {

@@ -13,7 +13,7 @@ declare_rule! {
     /// release creates only after the hook, and which does not exist yet, or which Helm prunes before the hook runs. It
     /// warns about a secret to pull images with, when the object is nowhere to be found, when nobody can tell whether it
     /// exists, and when the hook names a Service of this release as a host and the Service does not exist yet, such as
-    /// that of a bundled database.
+    /// that of a bundled database; not about an image with `certgen` in its name, which makes certificates for its hosts.
     ///
     /// ## Why is this bad?
     ///
