@@ -10,6 +10,12 @@ pub const TRACKING_ID: &str = "argocd.argoproj.io/tracking-id";
 /// The sync option with which Argo CD deletes an object that it cannot change, and makes it anew.
 pub const FORCE: &str = "Force=true";
 
+/// The sync option that forbids that.
+pub const SERVER_SIDE_APPLY: &str = "ServerSideApply=true";
+
+/// The sync option with which an object stays when git has it no more.
+pub const NO_PRUNE: &str = "Prune=false";
+
 /// The value of [`HOOK`] that leaves an object out of every sync.
 pub const SKIP: &str = "Skip";
 

@@ -36,11 +36,14 @@ pub struct Desired {
     pub template: String,
     pub role: Role,
     pub wave: i64,
+    /// The annotation to write another wave with.
+    pub(crate) wave_key: &'static str,
     /// Those of a hook.
     policies: DeletePolicies,
     has_generated_name: bool,
     is_opted_out: bool,
-    is_forced: bool,
+    /// Those of its annotation.
+    sync_options: Vec<String>,
     /// The annotation that makes it a hook, with its value.
     pub hook: Option<(&'static str, String)>,
     pub object: Value,
@@ -65,10 +68,16 @@ impl Manifest {
         let limits = yaml::Limits::default();
         let mut objects = Vec::new();
         for document in documents {
-            if document.head.kind.ends_with("List") {
-                for (head, item) in manifest::items(&document.text, &limits) {
-                    objects.push(Desired::of(&head, &document.template, namespace, item));
-                }
+            let items = if document.head.kind.ends_with("List") {
+                manifest::items(&document.text, &limits)
+            } else {
+                Vec::new()
+            };
+            let is_list = !items.is_empty() || document.head.kind == "List";
+            for (head, item) in items {
+                objects.push(Desired::of(&head, &document.template, namespace, item));
+            }
+            if is_list {
                 continue;
             }
             let read = yaml::parse(&document.text, &limits).ok().flatten();
@@ -117,7 +126,11 @@ impl Manifest {
 }
 
 impl Desired {
-    fn of(head: &Head, template: &str, namespace: &str, object: Value) -> Self {
+    fn of(head: &Head, template: &str, namespace: &str, mut object: Value) -> Self {
+        // An item of a list need not say what it is, and who compares it has to know a Secret.
+        if let Some(fields) = object.as_object_mut() {
+            fields.entry("kind").or_insert_with(|| head.kind.as_str().into());
+        }
         let annotation = |key: &str| head.annotations.get(key).map(String::as_str);
         let items = |key: &str| annotation(key).into_iter().flat_map(argocd::items).map(str::to_owned);
         let (role, hook) = role(&annotation);
@@ -131,6 +144,8 @@ impl Desired {
         let policies =
             if policies.is_empty() { DeletePolicies::default() } else { DeletePolicies::parse(&policies.join(",")) };
         let wave = annotation(argocd::SYNC_WAVE).and_then(helm::weight);
+        let is_of_helm = wave.is_none() && hook.as_ref().is_some_and(|(key, _)| *key == helm::HOOK);
+        let wave_key = if is_of_helm { helm::HOOK_WEIGHT } else { argocd::SYNC_WAVE };
         let has_generated_name = head.name.is_empty();
         let generated = object.pointer("/metadata/generateName").and_then(Value::as_str);
         let name = Name {
@@ -147,10 +162,11 @@ impl Desired {
             template: template.to_owned(),
             role,
             wave: wave.or_else(|| annotation(helm::HOOK_WEIGHT).and_then(helm::weight)).unwrap_or_default(),
+            wave_key,
             policies,
             has_generated_name,
             is_opted_out: head.labels.get(MIGRATION_LABEL).is_some_and(|label| label == "false"),
-            is_forced: items(argocd::SYNC_OPTIONS).any(|option| option == argocd::FORCE),
+            sync_options: items(argocd::SYNC_OPTIONS).collect(),
             hook,
             object,
         }
@@ -198,15 +214,36 @@ impl Desired {
         self.has_generated_name
     }
 
-    /// Argo CD deletes what it cannot change, and makes it anew.
-    pub(crate) fn is_forced(&self) -> bool {
-        self.is_forced
+    /// Argo CD deletes what it cannot change, and makes it anew; under server-side apply it refuses to.
+    pub fn is_forced(&self) -> bool {
+        self.has_option(argocd::FORCE) && !self.has_option(argocd::SERVER_SIDE_APPLY)
     }
 
-    /// What is there stays, and is patched.
-    pub(crate) fn is_patched(&self) -> bool {
-        let is_gone = self.is_deleted_before_creation() || self.is_deleted_after_success();
-        !is_gone && !self.has_generated_name && !self.is_forced
+    /// It stays where git has it no more.
+    pub fn is_never_pruned(&self) -> bool {
+        self.has_option(argocd::NO_PRUNE)
+    }
+
+    fn has_option(&self, option: &str) -> bool {
+        self.sync_options.iter().any(|written| written == option)
+    }
+
+    /// What a sync of it has made is still there at the next one.
+    pub fn is_left(&self) -> bool {
+        !self.phases().is_empty() && !self.is_deleted_after_success() && !self.has_generated_name
+    }
+
+    /// What is there already is deleted first.
+    pub(crate) fn is_made_anew(&self) -> bool {
+        self.is_deleted_before_creation() || self.has_generated_name
+    }
+
+    /// The first field that cannot be changed in the Job that is there, where Argo CD patches that: then the sync fails.
+    pub fn failing_patch(&self, old: &Self) -> Option<String> {
+        if !self.is_job() || self.is_made_anew() || self.is_forced() || !old.is_left() {
+            return None;
+        }
+        self.immutable_difference(old)
     }
 
     pub(crate) fn is_job(&self) -> bool {
@@ -246,7 +283,7 @@ impl Desired {
         self.hook.as_ref().map_or(helm::HOOK, |(key, _)| *key)
     }
 
-    /// The same as a field.
+    /// The annotation that makes it a hook, as a field.
     pub(crate) fn hook_field(&self) -> FieldPath {
         FieldPath::annotation(self.hook_key())
     }
@@ -290,7 +327,8 @@ fn role<'a>(annotation: &impl Fn(&str) -> Option<&'a str>) -> (Role, Option<(&'s
         if !types.is_empty() {
             return (Role::Hook(types), Some((argocd::HOOK, value.to_owned())));
         }
-        if argocd::items(value).eq([argocd::SKIP]) {
+        // Words that it does not know are nothing to it.
+        if argocd::items(value).any(|item| item == argocd::SKIP) {
             return (Role::Skipped, None);
         }
     }

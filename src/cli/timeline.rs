@@ -100,7 +100,7 @@ fn of_chart(chart: Option<&Path>, arguments: &Arguments, run: &mut Run) -> Resul
     let judge = chart::judge(&arguments.judge)?;
     let mut reading = Reading { judge: &judge, run };
     if arguments.renders.argocd {
-        let synced = chart::sync_one(chart, &arguments.renders, &mut reading)?;
+        let synced = chart::sync_one(chart, &arguments.renders, &mut reading, false)?;
         let timeline = of_syncs(&synced);
         reading.run.push(&synced.judged());
         return Ok(vec![timeline]);

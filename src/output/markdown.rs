@@ -52,9 +52,11 @@ impl Markdown {
 impl Writer for Markdown {
     fn result(&mut self, _: &mut dyn Write, judged: &Judged) -> io::Result<()> {
         self.tally.count(judged);
-        if !judged.says_something() && judged.hooks.is_empty() {
+        if !judged.says_something() {
             self.in_order += 1;
-            return Ok(());
+            if judged.hooks.is_empty() {
+                return Ok(());
+            }
         }
         let kept = self.ranks.entry(Rank::of(judged)).or_default();
         if kept.bytes > comment::LONGEST {

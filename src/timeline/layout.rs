@@ -8,7 +8,7 @@ use std::fmt;
 use stable_hooks_policy::RuleId;
 use stable_hooks_policy::name::Name;
 
-use super::model::{Entry, LaneOf, Need, Side, Stage, Timeline};
+use super::model::{Act, Entry, LaneOf, Need, Side, Stage, Timeline};
 use align::align;
 
 pub(crate) struct Layout<'a> {
@@ -80,6 +80,16 @@ const STAGES: [Stage; 6] = [
     Stage::PostHooksDeleted,
 ];
 
+/// Argo CD deletes before it applies.
+const STAGES_OF_A_SYNC: [Stage; 6] = [
+    Stage::PreHooks,
+    Stage::PreHooksDeleted,
+    Stage::Pruned,
+    Stage::Resources,
+    Stage::PostHooks,
+    Stage::PostHooksDeleted,
+];
+
 /// A cell of one side, or of both where they show the same object.
 type Pair<'a> = (Option<Cell<'a>>, Option<Cell<'a>>);
 
@@ -87,7 +97,11 @@ impl<'a> Layout<'a> {
     pub(crate) fn new(timeline: &'a Timeline) -> Self {
         let shown = Shown::of(timeline);
         let mut rows = Vec::new();
-        for stage in STAGES {
+        let stages = match timeline.after.act {
+            Act::Helm { .. } => STAGES,
+            Act::Sync(_) => STAGES_OF_A_SYNC,
+        };
+        for stage in stages {
             let [before, after] =
                 [timeline.before.as_ref(), Some(&timeline.after)].map(|side| side.map(|side| cells(side, stage)));
             if before.iter().chain(&after).all(Vec::is_empty) {

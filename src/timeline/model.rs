@@ -111,6 +111,8 @@ pub(crate) enum Left {
     Resource,
     /// A live hook is not compared with git.
     Hook,
+    /// What is there cannot be changed, and the sync fails.
+    Fails,
 }
 
 /// An object that a hook needs before it can start.
@@ -300,6 +302,7 @@ impl fmt::Display for Left {
             Self::LastRun => "patches its last run, which counts: it does not run again",
             Self::Resource => "patches the resource, whose old run counts: it does not run",
             Self::Hook => "stays the hook that it was: Argo CD does not compare it",
+            Self::Fails => "cannot be changed: the sync fails",
         })
     }
 }

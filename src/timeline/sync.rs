@@ -23,8 +23,9 @@ impl Side {
         let deleted = deleted.map(|hook| (LaneOf::Weight(hook.wave), shown(hook, None)));
         let phases = [
             (Stage::PreHooks, entries(&pre, SyncPhase::PreSync)),
-            (Stage::Resources, entries(&sync, SyncPhase::Sync)),
+            // Argo CD deletes first.
             (Stage::Pruned, by_kind(pruned(manifest, before))),
+            (Stage::Resources, entries(&sync, SyncPhase::Sync)),
             (Stage::PostHooks, entries(&post, SyncPhase::PostSync)),
             (Stage::PostHooksDeleted, lanes(deleted)),
         ];
@@ -57,6 +58,7 @@ fn brought(object: &Desired, phase: SyncPhase, before: Option<&Manifest>) -> Ent
     let was_hook = old.is_some_and(Desired::is_hook);
     let (deletes, leaves) = match old {
         _ if object.has_generated_name() => (None, None),
+        Some(old) if object.failing_patch(old).is_some() => (None, Some(Left::Fails)),
         Some(_) if !object.is_hook() && was_hook => (None, Some(Left::Hook)),
         Some(_) if object.is_deleted_before_creation() && !was_hook && !is_repeated => (Some(Deleted::Resource), None),
         _ if object.is_deleted_before_creation() && (is_repeated || old.is_some()) => (Some(Deleted::LastRun), None),
@@ -71,7 +73,9 @@ fn brought(object: &Desired, phase: SyncPhase, before: Option<&Manifest>) -> Ent
 /// The resources that are not in git any more.
 fn pruned<'a>(manifest: &'a Manifest, before: Option<&'a Manifest>) -> impl Iterator<Item = Entry> + 'a {
     let gone = before.into_iter().flat_map(|before| &before.objects);
-    let gone = gone.filter(|old| !old.is_hook() && !old.phases().is_empty() && manifest.get(&old.name).is_none());
+    let is_gone = |old: &Desired| manifest.get(&old.name).is_none_or(|new| new.is_hook() && new.phases().is_empty());
+    let gone = gone.filter(|old| !old.is_hook() && !old.phases().is_empty() && !old.is_never_pruned());
+    let gone = gone.filter(move |old| is_gone(old));
     gone.map(|old| shown(old, None))
 }
 

@@ -222,3 +222,10 @@ fn docs_the_command_line_s_page_has_each_verb_and_its_options_and_no_others() {
 fn docs_the_picture_of_a_flip_is_current() {
     assert_current("docs/flip.svg", &stdout(&flip(&["-o", "svg"])));
 }
+
+#[test]
+fn docs_the_picture_of_a_first_sync_that_never_ends_is_current() {
+    let text = root().join("tests/timeline/first-sync/first.yaml").display().to_string();
+    let arguments = ["timeline", "--argocd", "--install", &text, "--upgrade", &text, "-n", "shop", "--name", "orders"];
+    assert_current("docs/first-sync.svg", &stdout(&run(&[&arguments[..], &["-o", "svg"]].concat(), b"")));
+}

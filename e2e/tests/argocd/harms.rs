@@ -156,6 +156,21 @@ pub(crate) const HARMS: &[Harm] = &[
         },
     },
     Harm {
+        name: "A resource becomes a hook that no sync runs",
+        about: "`switched`: plain in the revision before, a `test` hook in this one.",
+        without: "the Job and its ServiceAccount are deleted, and nothing is made in their place",
+        rule: "argocd-flip",
+        chart: "switched",
+        old: Some(&[]),
+        new: &[("hook", "test")],
+        seen: |before| {
+            let sync = before.application.sync().succeeds();
+            before.scene.settle();
+            assert_eq!(before.change().gone, ["Job orders-migrations", "ServiceAccount orders-migrations"]);
+            before.ended(&sync)
+        },
+    },
+    Harm {
         name: "A plain Job gets another image",
         about: "`plain-job`.",
         without: "the sync fails at the Job, after other objects were changed",

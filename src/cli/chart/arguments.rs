@@ -38,6 +38,10 @@ pub(in crate::cli) struct Arguments {
     /// The version of a chart from a repository; by default the newest
     #[arg(long, value_name = "VERSION", requires = "chart", conflicts_with = "install")]
     pub(super) version: Option<String>,
+    /// With --argocd and a text before: show the values of the fields that changed in a hook. By default only the fields are
+    /// named, and the images of containers: comments on pull requests are public
+    #[arg(long, requires = "argocd")]
+    pub(super) show_values: bool,
     /// Read no `.stable-hooks.yaml`
     #[arg(long)]
     pub(super) no_config: bool,
@@ -61,10 +65,6 @@ pub(in crate::cli) struct RenderArguments {
     /// two then, --against and --against-ref the one that was synced before
     #[arg(long, conflicts_with_all = ["release", "policy", "cluster"])]
     pub(in crate::cli) argocd: bool,
-    /// With --argocd, show the values of the fields that changed in a hook. Comments are public: by default only the fields
-    /// are named, and the images of containers
-    #[arg(long, requires = "argocd")]
-    pub(super) show_values: bool,
     /// The values of the chart that the upgrade starts from, where they are not the same; instead of -f and --set
     #[arg(long, value_name = "FILE", value_delimiter = ',', conflicts_with_all = ["install", "release"])]
     pub(super) against_values: Vec<PathBuf>,
@@ -100,13 +100,13 @@ pub(in crate::cli) struct RenderArguments {
 #[derive(Debug, Args)]
 pub(super) struct ReuseArguments {
     /// As Helm's flag: all values of the release, those of its chart too, and over them the given ones
-    #[arg(long, requires = "release", conflicts_with_all = ["against", "install", "name"])]
+    #[arg(long, requires = "release", conflicts_with_all = ["against", "install", "name", "argocd"])]
     reuse_values: bool,
     /// As Helm's flag: the given values alone
-    #[arg(long, requires = "release", conflicts_with_all = ["against", "install", "name"])]
+    #[arg(long, requires = "release", conflicts_with_all = ["against", "install", "name", "argocd"])]
     reset_values: bool,
     /// As Helm's flag: the values that the release was given, and over them those given now
-    #[arg(long, requires = "release", conflicts_with_all = ["against", "install", "name"])]
+    #[arg(long, requires = "release", conflicts_with_all = ["against", "install", "name", "argocd"])]
     reset_then_reuse_values: bool,
 }
 
@@ -157,6 +157,11 @@ impl RenderArguments {
         }
         let missing = "--against-values are those of the chart that the upgrade starts from: name that with --against";
         Err(Failure(missing.to_owned()))
+    }
+
+    /// There is a text that was synced before.
+    pub(super) fn has_two_texts(&self) -> bool {
+        self.against.is_some() || self.install.is_some()
     }
 
     /// Values are given for all charts.

@@ -190,7 +190,11 @@ impl Compare<'_> {
             }
             Some(install) => self.judge_both(install, (&upgrade, soon.as_ref()))?,
         };
-        let judged = if judged.has_found(RuleId::DroppedHook) { judged } else { judged.with_warnings(&self.dropped()) };
+        let judged = if judged.has_found(RuleId::DroppedHook) {
+            judged
+        } else {
+            judged.with_warnings(&self.renders.dropped_warnings())
+        };
         let says = self.says(release, judged.says_something() || says_something(before.as_ref()));
         Ok(Compared { before, after: (upgrade, judged), says })
     }
@@ -250,18 +254,6 @@ impl Compare<'_> {
     /// Drops what the install alone could only guess of hooks that the upgrade has too.
     fn without_guesses(&self, judged: Judged) -> Judged {
         judged.retaining(|finding| !(finding.is_of(RuleId::OneSidedHook) && self.renders.upgrade_has(&finding.object)))
-    }
-
-    /// Warnings about hooks that Helm has dropped, where nothing is lost by it that was there.
-    fn dropped(&self) -> Vec<String> {
-        let warning = |events: &String| {
-            format!(
-                "Helm drops a document of this chart: its {HOOK} is \"{}\", which has an event that Helm does not know, or \
-                 an empty one. No such object is created.",
-                Shown(events)
-            )
-        };
-        self.renders.dropped.iter().map(warning).collect()
     }
 
     fn upgrade(

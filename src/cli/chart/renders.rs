@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::thread;
 
+use helm::HOOK;
 use helm::record::ApplyMethod;
 use helm::write::Document;
 use stable_hooks_policy::name::Name;
+use stable_hooks_policy::shown::Shown;
 
 use super::arguments::RenderArguments;
 use super::task::{GivenValues, Task};
@@ -156,6 +158,18 @@ impl Renders {
         charts.extend(self.install.as_ref().map(Render::chart));
         charts.extend(stored.as_deref());
         by_template(&self.dropped, &self.templates, &charts)
+    }
+
+    /// Warnings about hooks that Helm has dropped, where nothing is lost by it that was there.
+    pub(super) fn dropped_warnings(&self) -> Vec<String> {
+        let warning = |events: &String| {
+            format!(
+                "Helm drops a document of this chart: its {HOOK} is \"{}\", which has an event that Helm does not know, or \
+                 an empty one. No such object is created.",
+                Shown(events)
+            )
+        };
+        self.dropped.iter().map(warning).collect()
     }
 
     /// The object is in the upgrade too.

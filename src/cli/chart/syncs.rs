@@ -21,19 +21,32 @@ use crate::cli::arguments::Judge;
 use crate::cli::outcome::{Failure, Told};
 use crate::cli::release::Reading;
 use crate::helm::chart::{Changes, Clock, Templates, copy};
-use crate::helm::folder::Folder;
+use crate::helm::folder::{Folder, Part};
+use crate::helm::said::dropped_hooks;
 use crate::helm::{Helm, HelmError, Options};
 use crate::judged::{HookRun, Judged, Place, Since};
 use crate::render::Render;
 
-/// The texts of one chart, as far as they are known.
+/// What is synced over what.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Course {
+    /// One chart: its first sync, and the next one, which renders it again.
+    Again,
+    /// One chart, over the text that was synced before.
+    OverAnother,
+    /// Two texts: the first sync of one, and then the other.
+    TwoTexts,
+}
+
+/// The texts that are judged.
 struct Texts {
-    /// Which of them the renders hold: the text before as the install, the new one as the upgrade.
+    course: Course,
+    /// The text before as the install, where there is one, and the new one as the upgrade.
     renders: Renders,
-    /// The new one, rendered once more a minute later; and that as revision 2, where a template asks for the revision.
+    /// The new one of a chart, rendered once more a minute later; and that as revision 2, where a template asks for the
+    /// revision.
     again: Option<Render>,
     as_revision_2: Option<Render>,
-    is_first: bool,
 }
 
 /// What was synced, and what the rules say to it.
@@ -53,12 +66,13 @@ pub(in crate::cli) fn sync_one(
     chart: Option<&Path>,
     arguments: &RenderArguments,
     reading: &mut Reading<'_>,
+    shows_values: bool,
 ) -> Result<Synced, Failure> {
     arguments.check_old_values()?;
     let folder = chart.map(|_| Folder::new().map_err(no_folder)).transpose()?;
     let task = chart.zip(folder.as_ref()).map(|(chart, folder)| task(chart, arguments, folder)).transpose()?;
     let mut told = Told::default();
-    let synced = sync(task.as_ref(), arguments, reading.judge, &mut told);
+    let synced = sync(task.as_ref(), arguments, reading.judge, shows_values, &mut told);
     reading.run.tell(told);
     synced
 }
@@ -68,6 +82,7 @@ pub(super) fn sync(
     task: Option<&Task<'_>>,
     arguments: &RenderArguments,
     judge: &Judge,
+    shows_values: bool,
     told: &mut Told,
 ) -> Result<Synced, Failure> {
     let texts = match (task, &arguments.install, &arguments.upgrade) {
@@ -76,13 +91,13 @@ pub(super) fn sync(
         (None, _, _) => Err(Failure("there is no chart to judge".to_owned())),
     }?;
     let settings = Settings::parse(judge.settings.handed()).map_err(|errors| Failure(errors.to_string()))?;
-    Ok(texts.judge(arguments.release_name(), &settings, arguments.show_values))
+    Ok(texts.judge(arguments.release_name(), &settings, shows_values))
 }
 
 impl Texts {
     fn given(arguments: &RenderArguments, files: [&Path; 2], told: &mut Told) -> Result<Self, Failure> {
         let renders = Renders::given(arguments, files, told)?;
-        Ok(Self { renders, again: None, as_revision_2: None, is_first: true })
+        Ok(Self { course: Course::TwoTexts, renders, again: None, as_revision_2: None })
     }
 
     /// Lets `helm` render a chart as Argo CD does: as an install, each time.
@@ -90,80 +105,59 @@ impl Texts {
         let Task { chart, source, old, values, folder } = task;
         check_more(arguments)?;
         let sides = folder.change(|folder| Sides::of(arguments, values, None, folder, told)).map_err(Failure)?;
-        let new_options = with_definitions(sides.upgrade);
-        let old_options = sides.install.map(with_definitions);
-        let helm = Helm::of_the_user();
-        let copied = |name: &str, revision| {
-            let changes = Changes { revision, values: None, clock: Clock::AMinuteLater };
-            let copied = folder.change(|folder| {
-                let folder = folder.join(name);
-                fs::create_dir(&folder)?;
-                copy(chart, changes, &folder)
-            });
-            let (copied, templates) = copied.map_err(HelmError::Copy)?;
-            Ok::<_, HelmError>((copied, templates))
-        };
-        let render = |chart: &Path, options: &Options| helm.install(chart, options).map(Rendered::from);
-        let (new, old_render, again) = thread::scope(|scope| {
+        let options = with_definitions(sides.upgrade);
+        let old = old.as_ref().zip(sides.install.map(with_definitions));
+        let (new, before, later) = thread::scope(|scope| {
             // Two at once; most of the time is Helm's.
-            let again = scope.spawn(|| {
-                let (copied_chart, templates) = copied("again", 1)?;
-                let again = render(&copied_chart, &new_options)?.render;
-                let as_revision_2 = if templates.values().any(|source| source.contains("Revision")) {
-                    let (copied_chart, _) = copied("revision-2", 2)?;
-                    Some(render(&copied_chart, &new_options)?.render)
-                } else {
-                    None
-                };
-                Ok::<_, HelmError>((again, as_revision_2, templates))
-            });
-            let new = render(chart, &new_options);
-            let old = old.as_ref().zip(old_options.as_ref()).map(|(old, options)| render(&old.chart, options));
-            (new, old.transpose(), again.join())
+            let later = scope.spawn(|| Later::render(chart, &options, folder));
+            let before = old.as_ref().map(|(old, options)| render(&old.chart, options));
+            (render(chart, &options), before.transpose(), later.join())
         });
-        let new = new.map_err(|error| failure(source, chart, &new_options.values, error, told))?;
-        let old_render = match (old_render, old, &old_options) {
-            (Err(error), Some(old), Some(options)) => {
-                return Err(failure(&old.source, &old.chart, &options.values, error, told));
-            }
-            (old_render, _, _) => old_render.ok().flatten(),
-        };
-        let again = again.map_err(|_| Failure(format!("{source}: cannot render it again")))?;
-        let (again, as_revision_2, templates) =
-            again.map_err(|error| failure(source, chart, &new_options.values, error, told))?;
-        told.say(&new_options.values.in_the_users_words(&new.said));
-        let before = old_render.map(|old| checked("the text before", old.render, told));
+        let mut fail = |error| failure(source, chart, &options.values, error, told);
+        let new = new.map_err(&mut fail)?;
+        let later = later.map_err(|_| Failure(format!("{source}: cannot render it again")))?;
+        let Later { again, as_revision_2, templates } = later.map_err(&mut fail)?;
+        let before = before.map_err(|error| match &old {
+            Some((old, options)) => failure(&old.source, &old.chart, &options.values, error, told),
+            None => Failure(error.to_string()),
+        })?;
+        let said = options.values.in_the_users_words(&new.said);
+        told.say(&said);
         let renders = Renders {
             chart: chart.clone(),
             source: source.clone(),
-            namespace: new_options.namespace,
-            install: before,
+            namespace: options.namespace,
+            install: before.map(|before| checked("the text before", before.render, told)),
             upgrade: checked(source, new.render, told),
             soon: None,
             apply_method: ApplyMethod::ClientSide,
             hook_templates: Templates::new(),
             templates,
-            dropped: Vec::new(),
+            dropped: dropped_hooks(&said),
         };
-        Ok(Self { renders, again: Some(again), as_revision_2, is_first: false })
+        let course = if renders.install.is_some() { Course::OverAnother } else { Course::Again };
+        Ok(Self { course, renders, again: Some(again), as_revision_2 })
     }
 
     fn judge(self, name: &str, settings: &Settings, shows_values: bool) -> Synced {
-        let Self { renders, again, as_revision_2, is_first } = self;
+        let Self { course, renders, again, as_revision_2 } = self;
         let manifest = |render: &Render| Manifest::of(&render.documents, &renders.namespace);
-        let old = renders.install.as_ref().map(manifest);
         let new = manifest(&renders.upgrade);
-        let again = again.as_ref().map(manifest);
-        let as_revision_2 = as_revision_2.as_ref().map(manifest);
-        let synced =
-            Syncs { old: old.as_ref(), new: &new, again: again.as_ref(), as_revision_2: as_revision_2.as_ref() };
-        let first = old.as_ref().filter(|_| is_first);
-        let first = first.map(|new| Syncs { old: None, new, again: None, as_revision_2: None });
-        let found = evaluate_syncs(&synced, settings);
-        let found_first = match first {
-            Some(first) => evaluate_syncs(&first, settings),
-            None if old.is_none() => found.iter().filter(|found| is_of_every_sync(found)).cloned().collect(),
-            None => Vec::new(),
+        let [old, again, as_revision_2] =
+            [&renders.install, &again, &as_revision_2].map(|render| render.as_ref().map(manifest));
+        let first_of = |new| Syncs { old: None, new, again: None, as_revision_2: None };
+        let all = Syncs { old: old.as_ref(), new: &new, again: again.as_ref(), as_revision_2: as_revision_2.as_ref() };
+        let found = evaluate_syncs(&all, settings);
+        let (in_first, in_next) = match (course, &old) {
+            (Course::TwoTexts, Some(first)) => (evaluate_syncs(&first_of(first), settings), found),
+            (Course::OverAnother | Course::TwoTexts, _) => (Vec::new(), found),
+            // What bites at every sync is shown in both.
+            (Course::Again, _) => {
+                let of_first = |rule| matches!(rule, RuleId::ArgocdFirstSync | RuleId::ArgocdRunsTwice);
+                let in_first = found.iter().filter(|finding| of_first(finding.rule)).cloned().collect();
+                let in_next = found.into_iter().filter(|finding| finding.rule != RuleId::ArgocdFirstSync).collect();
+                (in_first, in_next)
+            }
         };
         let judged = |findings: Vec<Finding>| {
             let source = renders.source.clone();
@@ -171,20 +165,52 @@ impl Texts {
             let judged = Judged::of_application(name, (source, place), findings);
             judged.in_templates(|object, path| renders.template(object, path))
         };
-        let found = found.into_iter().filter(|finding| old.is_some() || finding.rule != RuleId::ArgocdFirstSync);
-        let found: Vec<_> = found.collect();
-        let says = says(&new, old.is_some() && !is_first, found.is_empty() && found_first.is_empty());
         let hooks = old.as_ref().map(|old| hooks(old, &new, shows_values)).unwrap_or_default();
-        let found = [judged(found_first), judged(found).with_hooks(hooks)];
+        let in_next = judged(in_next).with_hooks(hooks).with_warnings(&renders.dropped_warnings());
+        let found = [judged(in_first), in_next];
+        let says = says(&new, course, found.iter().all(|judged| !judged.says_something()));
         let namespace = renders.namespace.clone();
-        let (texts, labels) = match (old, again) {
-            (Some(old), _) if !is_first => ([old, new], ["sync before", "this sync"]),
-            (Some(old), _) => ([old, new], ["first sync", "next sync"]),
-            (None, Some(again)) => ([new, again], ["first sync", "next sync"]),
-            (None, None) => ([Manifest::default(), new], ["first sync", "next sync"]),
+        let (labels, texts) = match (course, old, again) {
+            (Course::OverAnother, Some(old), _) => (["sync before", "this sync"], [old, new]),
+            (_, Some(first), _) => (["first sync", "next sync"], [first, new]),
+            (_, None, again) => (["first sync", "next sync"], [new, again.unwrap_or_default()]),
         };
         Synced { namespace, name: name.to_owned(), texts, labels, found, says }
     }
+}
+
+/// A chart as Argo CD renders it later.
+struct Later {
+    again: Render,
+    as_revision_2: Option<Render>,
+    templates: Templates,
+}
+
+impl Later {
+    fn render(chart: &Path, options: &Options, folder: &Part<'_>) -> Result<Self, HelmError> {
+        let copied = |name: &str, revision| {
+            let copied = folder.change(|folder| {
+                let folder = folder.join(name);
+                fs::create_dir(&folder)?;
+                copy(chart, Changes { revision, values: None, clock: Clock::AMinuteLater }, &folder)
+            });
+            copied.map_err(HelmError::Copy)
+        };
+        let (copy, templates) = copied("again", 1)?;
+        let again = render(&copy, options)?.render;
+        let asks_for_the_revision = templates.values().any(|source| source.contains("Revision"));
+        let as_revision_2 = if asks_for_the_revision {
+            let (copy, _) = copied("revision-2", 2)?;
+            Some(render(&copy, options)?.render)
+        } else {
+            None
+        };
+        Ok(Self { again, as_revision_2, templates })
+    }
+}
+
+fn render(chart: &Path, options: &Options) -> Result<Rendered, HelmError> {
+    Helm::of_the_user().install(chart, options).map(Rendered::from)
 }
 
 impl Synced {
@@ -202,14 +228,10 @@ impl Synced {
     }
 }
 
-/// It bites when nothing was synced before, too.
-fn is_of_every_sync(finding: &Finding) -> bool {
-    matches!(finding.rule, RuleId::ArgocdFirstSync | RuleId::ArgocdRunsTwice)
-}
-
 /// Argo CD renders the definitions that lie in `crds/` too.
 fn with_definitions(mut options: Options) -> Options {
-    options.more.push(OsString::from("--include-crds"));
+    // The first, so that the user's own flags win.
+    options.more.insert(0, OsString::from("--include-crds"));
     options
 }
 
@@ -218,8 +240,11 @@ fn hooks(old: &Manifest, new: &Manifest, shows_values: bool) -> Vec<HookRun> {
     let mut runs = Vec::new();
     for phase in Phase::ALL {
         for hook in new.applied_in(phase).into_iter().filter(|object| object.is_hook()) {
-            let since = match old.get(&hook.name) {
+            let mut olds = old.objects.iter().filter(|old| old.name == hook.name);
+            let is_unchanged = olds.clone().any(|old| old.object == hook.object);
+            let since = match olds.next() {
                 None => Since::New,
+                Some(_) if is_unchanged => Since::Changed(Vec::new()),
                 Some(old) => {
                     let changes = changes(&old.object, &hook.object);
                     Since::Changed(changes.iter().map(|change| change.shown(shows_values).to_string()).collect())
@@ -232,9 +257,11 @@ fn hooks(old: &Manifest, new: &Manifest, shows_values: bool) -> Vec<HookRun> {
 }
 
 /// What is judged, and how much of it there is.
-fn says(new: &Manifest, is_over_another: bool, is_clean: bool) -> String {
-    let syncs =
-        if is_over_another { "Argo CD's sync over the text before" } else { "Argo CD's first sync and the next one" };
+fn says(new: &Manifest, course: Course, is_clean: bool) -> String {
+    let syncs = match course {
+        Course::OverAnother => "Argo CD's sync over the text before",
+        Course::Again | Course::TwoTexts => "Argo CD's first sync and the next one",
+    };
     let count = |phase: Phase| new.objects.iter().filter(|object| object.phases().contains(&phase)).count();
     let counts = Phase::ALL.map(|phase| format!("{} in {}", count(phase), phase.as_str())).join(", ");
     let never: Vec<_> = new.objects.iter().filter(|object| object.is_never_run()).map(never_run).collect();

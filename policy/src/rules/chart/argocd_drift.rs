@@ -69,6 +69,8 @@ declare_rule! {
     check: Chart(check),
 }
 
+const SEPARATORS: [char; 3] = ['-', '.', '_'];
+
 /// So many fields are named.
 const NAMED: usize = 3;
 
@@ -76,8 +78,9 @@ fn check(syncs: &Syncs<'_>) -> Vec<ReleaseProblem> {
     let Some(again) = syncs.again else { return Vec::new() };
     let mut problems = Vec::new();
     let mut said = BTreeSet::new();
-    for object in syncs.new.objects.iter().filter(|object| !object.phases().is_empty() && !object.has_generated_name())
-    {
+    let is_one = |object: &&Desired| !object.has_generated_name() && !syncs.new.has_twice(&object.name);
+    let applied = syncs.new.objects.iter().filter(|object| !object.phases().is_empty());
+    for object in applied.filter(is_one) {
         let problem = match again.get(&object.name) {
             None => other_name(object, syncs.new, again),
             Some(other) => other_fields(object, other).or_else(|| numbered(object, again, syncs.as_revision_2?)),
@@ -126,10 +129,21 @@ fn renamed(object: &Desired, new: &Manifest, other: &Manifest) -> Option<Name> {
     Some(Name { name: format!("{shared}*"), ..object.name.clone() })
 }
 
+/// What both begin with, up to a separator, and without the numbers at its end: those are the time, too.
 fn shared_start<'a>(one: &'a str, other: &str) -> &'a str {
-    let letters = one.char_indices().zip(other.chars());
-    let end = letters.take_while(|((_, a), b)| a == b).last().map_or(0, |((at, letter), _)| at + letter.len_utf8());
-    one.get(..end).unwrap_or_default()
+    let letters = one.char_indices().zip(other.chars()).take_while(|((_, a), b)| a == b);
+    let separators = letters.filter(|((_, letter), _)| SEPARATORS.contains(letter));
+    let end = separators.last().map_or(0, |((at, letter), _)| at + letter.len_utf8());
+    let mut shared = one.get(..end).unwrap_or_default();
+    while let Some((rest, last)) =
+        shared.get(..shared.len().saturating_sub(1)).and_then(|cut| cut.rsplit_once(SEPARATORS))
+    {
+        if !last.chars().all(|letter| letter.is_ascii_digit()) {
+            break;
+        }
+        shared = one.get(..=rest.len()).unwrap_or_default();
+    }
+    shared
 }
 
 /// An object whose fields differ at every render.
@@ -137,7 +151,7 @@ fn other_fields(object: &Desired, other: &Desired) -> Option<ReleaseProblem> {
     let is_secret = object.name.group.is_empty() && object.name.kind == "Secret";
     let harm = match &object.role {
         // argocd-immutable-job says what becomes of it.
-        _ if object.is_job() => return None,
+        _ if object.failing_patch(other).is_some() => return None,
         Role::Resource => "Argo CD is never in sync with it, and each sync writes another value.",
         Role::Hook(_) if is_secret && object.is_deleted_before_creation() => {
             "Argo CD makes it anew at each sync, with another value."
@@ -159,7 +173,7 @@ fn other_fields(object: &Desired, other: &Desired) -> Option<ReleaseProblem> {
 
 /// A Job that every release should make anew, and Argo CD never does.
 fn numbered(object: &Desired, again: &Manifest, as_revision_2: &Manifest) -> Option<ReleaseProblem> {
-    if !object.is_job() || !object.is_patched() || as_revision_2.get(&object.name).is_some() {
+    if !object.is_job() || object.is_made_anew() || !object.is_left() || as_revision_2.get(&object.name).is_some() {
         return None;
     }
     renamed(object, again, as_revision_2)?;
@@ -176,9 +190,12 @@ fn numbered(object: &Desired, again: &Manifest, as_revision_2: &Manifest) -> Opt
 fn differences(path: &str, one: &Value, other: &Value, found: &mut Vec<String>) {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {
-            for key in one.keys().chain(other.keys().filter(|key| !one.contains_key(*key))) {
-                let null = &Value::Null;
-                let [left, right] = [one, other].map(|fields| fields.get(key).unwrap_or(null));
+            // A key that only one of them has is itself another one at each render.
+            if one.len() != other.len() || one.keys().any(|key| !other.contains_key(key)) {
+                found.push(if path.is_empty() { "the whole object".to_owned() } else { path.to_owned() });
+            }
+            for (key, left) in one {
+                let Some(right) = other.get(key) else { continue };
                 let dot = if path.is_empty() { "" } else { "." };
                 differences(&format!("{path}{dot}{}", Shown(key)), left, right, found);
             }

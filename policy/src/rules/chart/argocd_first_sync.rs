@@ -2,18 +2,18 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::argocd::{Phase, SYNC_WAVE};
-use crate::finding::{Outcome, ReleaseProblem};
+use crate::argocd::Phase;
+use crate::finding::{FieldPath, Outcome, ReleaseProblem};
 use crate::name::Name;
 use crate::references::{RefKind, Reference};
 use crate::rules::declare::declare_rule;
-use crate::sync::{Desired, Manifest, Moment, Syncs};
+use crate::sync::{Desired, Manifest, Moment, Role, Syncs};
 
 declare_rule! {
     /// ## What it does
     ///
-    /// Denies, under `chart --argocd`, a Job or a Pod that needs a ServiceAccount, Secret, ConfigMap or
-    /// PersistentVolumeClaim which Argo CD creates only in a later phase or a later wave of the same sync. It warns about a
+    /// Denies, under `chart --argocd`, a Job or a Pod (no Deployment or other workload) that needs a ServiceAccount, Secret, ConfigMap or
+    /// PersistentVolumeClaim which Argo CD creates only in a later phase or a later wave of the same sync, or never. It warns about a
     /// secret to pull images with, and where the Job names a Service that comes later, such as that of a bundled database;
     /// not about an image with `certgen` in its name, which makes certificates for the hosts that it is given.
     ///
@@ -81,17 +81,19 @@ fn check(syncs: &Syncs<'_>) -> Vec<ReleaseProblem> {
         let Some(moment) = job.first_moment() else { continue };
         let mut known = BTreeSet::new();
         for (key, reference) in job.needs(&services) {
-            // One field is enough to find it.
-            if !known.insert(key.clone()) {
+            let is_there = syncs.old.is_some_and(|old| leaves(old, &key));
+            // One field is enough to find it, and of two documents with one name either may come first.
+            if !known.insert(key.clone()) || is_there || syncs.new.has_twice(&key) {
                 continue;
             }
-            let Some(needed) = syncs.new.get(&key) else { continue };
-            let Some(later) = needed.first_moment().filter(|later| *later > moment) else { continue };
-            if syncs.old.is_some_and(|old| leaves(old, &key)) {
-                continue;
+            let Some(needed) = syncs.new.get(&key).filter(|needed| needed.role != Role::Skipped) else { continue };
+            let late = Late { job, moment, needed, reference: &reference, is_first: syncs.old.is_none() };
+            match needed.first_moment() {
+                Some(later) if later > moment && reference.kind == RefKind::Service => problems.push(late.named(later)),
+                Some(later) if later > moment => problems.push(late.needed(later)),
+                None if reference.kind != RefKind::Service => problems.push(late.never_made()),
+                Some(_) | None => {}
             }
-            let late = Late { job, moment, needed, later, reference: &reference, is_first: syncs.old.is_none() };
-            problems.push(if reference.kind == RefKind::Service { late.named() } else { late.needed() });
         }
     }
     problems
@@ -102,12 +104,11 @@ fn leaves(old: &Manifest, key: &Name) -> bool {
     old.get(key).is_some_and(|object| !object.phases().is_empty() && !object.is_deleted_after_success())
 }
 
-/// An object that the sync creates only after the Job that names it.
+/// An object that the sync creates only after the Job that names it, or never.
 struct Late<'a> {
     job: &'a Desired,
     moment: Moment,
     needed: &'a Desired,
-    later: Moment,
     reference: &'a Reference<'a>,
     /// Nothing was synced before.
     is_first: bool,
@@ -115,40 +116,47 @@ struct Late<'a> {
 
 impl Late<'_> {
     /// The Job's pod cannot start without it.
-    fn needed(&self) -> ReleaseProblem {
+    fn needed(&self, later: Moment) -> ReleaseProblem {
+        let message = format!("needs {}: {}.", self.what_comes_later(later), self.harm());
+        let ways: Vec<_> = self.earlier_object(later).into_iter().chain(self.later_job(later)).collect();
+        self.problem(message, format!("{}.", ways.join("; or "))).ending_in(Outcome::Hangs)
+    }
+
+    /// Whether the Job connects to it, a Service, only its program knows.
+    fn named(&self, later: Moment) -> ReleaseProblem {
+        let message = format!("names {}. If it connects to that, {}.", self.what_comes_later(later), self.harm());
+        let way = self.later_job(later).unwrap_or_default();
+        self.problem(message, format!("{way}, if it connects to it.")).warn_at_most()
+    }
+
+    /// A hook that no sync runs is not made either.
+    fn never_made(&self) -> ReleaseProblem {
+        let (wanted, field) = (self.wanted(), &self.reference.field);
+        let message = format!(
+            "needs {wanted} ({field}), which no sync makes ({}): {}, unless it is there already.",
+            self.needed.hook_text(),
+            self.harm()
+        );
+        let remedy = format!("write {} for {wanted}.", self.needed.hook_of(Phase::PreSync));
+        self.problem(message, remedy).ending_in(Outcome::Hangs)
+    }
+
+    fn problem(&self, message: String, remedy: String) -> ReleaseProblem {
         let Self { job, needed, reference, .. } = self;
-        let message = format!("needs {}: {}.", self.what_comes_later(), self.harm());
-        let remedy = match reference.kind {
-            // As a hook it would be deleted, and its data with it.
-            RefKind::PersistentVolumeClaim | RefKind::Service => format!("{}.", self.later_job()),
-            RefKind::ServiceAccount | RefKind::Secret | RefKind::ConfigMap => {
-                format!("{}; or {}.", self.earlier_object(), self.later_job())
-            }
-        };
-        let problem = job.problem(job.hook_field(), message, remedy);
-        let problem = problem.about(&needed.name, &reference.field).ending_in(Outcome::Hangs);
+        let field = if job.is_hook() { job.hook_field() } else { FieldPath::spec("template") };
+        let problem = job.problem(field, message, remedy).about(&needed.name, &reference.field);
         // Without a secret to pull with, the kubelet tries all the same.
         if reference.field.contains("imagePullSecrets") { problem.warn_at_most() } else { problem }
     }
 
-    /// Whether the Job connects to it, a Service, only its program knows.
-    fn named(&self) -> ReleaseProblem {
-        let Self { job, needed, reference, .. } = self;
-        let message = format!("names {}. If it connects to that, {}.", self.what_comes_later(), self.harm());
-        let remedy = format!("{} if it connects to it.", self.later_job());
-        let problem = job.problem(job.hook_field(), message, remedy);
-        problem.about(&needed.name, &reference.field).warn_at_most()
+    fn wanted(&self) -> String {
+        self.needed.name.seen_from(&self.job.name.namespace)
     }
 
-    fn what_comes_later(&self) -> String {
-        let Self { job, needed, later, moment, reference, .. } = self;
-        let wanted = needed.name.seen_from(&job.name.namespace);
-        format!(
-            "{wanted} ({}), which Argo CD creates only in {}, after {}",
-            reference.field,
-            at(*later, *moment),
-            at(*moment, *later)
-        )
+    fn what_comes_later(&self, later: Moment) -> String {
+        let (wanted, field) = (self.wanted(), &self.reference.field);
+        let [later, moment] = [at(later, self.moment), at(self.moment, later)];
+        format!("{wanted} ({field}), which Argo CD creates only in {later}, after {moment}")
     }
 
     fn harm(&self) -> String {
@@ -166,28 +174,39 @@ impl Late<'_> {
     }
 
     /// The object comes first: as a hook of the same phase, or in an earlier wave.
-    fn earlier_object(&self) -> String {
-        let Self { job, needed, moment: (phase, wave), .. } = self;
-        let wanted = needed.name.seen_from(&job.name.namespace);
-        let earlier = wave.saturating_sub(10);
-        if job.is_hook() {
-            let wave = match job.hook {
-                Some((helm::HOOK, _)) => helm::HOOK_WEIGHT,
-                _ => SYNC_WAVE,
-            };
-            format!("make {wanted} a hook too, under a new name: {}, {wave}: \"{earlier}\"", job.hook_of(*phase))
-        } else {
-            format!("write {SYNC_WAVE}: \"{earlier}\" for {wanted}")
+    fn earlier_object(&self, (phase, _): Moment) -> Option<String> {
+        let Self { job, needed, moment: (now, wave), reference, .. } = self;
+        let (wanted, earlier) = (self.wanted(), wave.saturating_sub(10));
+        // As a hook a claim would be deleted, and its data with it.
+        if matches!(reference.kind, RefKind::PersistentVolumeClaim | RefKind::Service) {
+            return None;
         }
+        let way = match (phase == *now, needed.is_hook()) {
+            (true, _) => format!("write {}: \"{earlier}\" for {wanted}", needed.wave_key),
+            (false, true) => {
+                let (hook, key) = (needed.hook_of(Phase::PreSync), needed.wave_key);
+                format!("write {hook}, {key}: \"{earlier}\" for {wanted}")
+            }
+            (false, false) => {
+                let (hook, key) = (job.hook_of(*now), job.wave_key);
+                format!("make {wanted} a hook too, under a new name: {hook}, {key}: \"{earlier}\"")
+            }
+        };
+        Some(way)
     }
 
-    /// The Job comes last: after the sync, or in a later wave.
-    fn later_job(&self) -> String {
-        let Self { job, later: (phase, wave), .. } = self;
-        if job.is_hook() && *phase < Phase::PostSync {
-            format!("run it after the sync, with {}", job.hook_of(Phase::PostSync))
-        } else {
-            format!("write {}: \"{}\" for it", SYNC_WAVE, wave.saturating_add(10))
+    /// The Job comes last: after the sync, or in a later wave. What is no hook cannot come after the sync.
+    fn later_job(&self, (phase, wave): Moment) -> Option<String> {
+        let Self { job, moment: (now, _), .. } = self;
+        let (key, later) = (job.wave_key, wave.saturating_add(10));
+        match (phase == *now, job.is_hook()) {
+            (true, _) => Some(format!("write {key}: \"{later}\" for it")),
+            (false, false) => None,
+            (false, true) => {
+                let hook = job.hook_of(Phase::PostSync);
+                let wave = if phase == Phase::PostSync { format!(" and {key}: \"{later}\"") } else { String::new() };
+                Some(format!("run it after the sync, with {hook}{wave}"))
+            }
         }
     }
 }

@@ -67,7 +67,8 @@ fn check(syncs: &Syncs<'_>) -> Vec<ReleaseProblem> {
         }
         let Some(old) = old.get(&new.name) else { continue };
         problems.extend(match (&old.role, &new.role) {
-            (Role::Resource, Role::Hook(_)) if !new.phases().is_empty() => becomes_hook(old, new),
+            (Role::Resource, Role::Hook(_)) if new.phases().is_empty() => Some(leaves_the_sync(new)),
+            (Role::Resource, Role::Hook(_)) => becomes_hook(old, new),
             (Role::Hook(_), Role::Resource) if !old.phases().is_empty() => becomes_resource(old, new),
             _ => None,
         });
@@ -75,16 +76,29 @@ fn check(syncs: &Syncs<'_>) -> Vec<ReleaseProblem> {
     problems
 }
 
+/// A hook that no sync runs is not applied either, and what is there is in no text any more.
+fn leaves_the_sync(new: &Desired) -> ReleaseProblem {
+    let message = format!(
+        "was a resource in the text before and becomes a hook that no sync runs ({}). Argo CD does not apply it any more, and \
+         with pruning it deletes the one that is there.",
+        new.hook_text()
+    );
+    let remedy = format!("leave {} out, as before; or give the hook a new name.", new.hook_key());
+    new.problem(new.hook_field(), message, remedy).warn_at_most()
+}
+
 fn becomes_hook(old: &Desired, new: &Desired) -> Option<ReleaseProblem> {
-    let changed = if new.is_job() { new.immutable_difference(old) } else { None };
-    let is_fatal = changed.is_some() && !new.is_deleted_before_creation() && !new.is_forced();
-    let harm = if new.is_deleted_before_creation() {
+    let failing = new.failing_patch(old);
+    let is_forced = new.is_forced() && new.is_job() && new.immutable_difference(old).is_some();
+    let is_deleted_first = new.is_deleted_before_creation() || is_forced;
+    let is_fatal = failing.is_some();
+    let harm = if is_deleted_first {
         if new.is_job() {
             "Argo CD deletes the Job, with the logs of its pods, and runs the hook in its place.".to_owned()
         } else {
             "Argo CD deletes it and makes it anew, now and at every sync: the tokens of pods that run as it stop working.".to_owned()
         }
-    } else if let Some(field) = changed.filter(|_| is_fatal) {
+    } else if let Some(field) = failing {
         let then = if new.is_deleted_after_failure() { ", and Argo CD then deletes the Job (hook-failed)" } else { "" };
         format!("Argo CD patches what is there, and {field}, which differs, cannot be changed: the sync fails{then}.")
     } else if new.is_job() {
@@ -107,7 +121,11 @@ fn becomes_resource(old: &Desired, new: &Desired) -> Option<ReleaseProblem> {
         return None;
     }
     let was = format!("was a hook in the text before ({}) and becomes a resource", old.hook_text());
-    let changed = new.immutable_difference(old).filter(|_| !new.is_forced());
+    let changed = new.immutable_difference(old);
+    // Then the Job is deleted and made anew, and runs.
+    if changed.is_some() && new.is_forced() {
+        return None;
+    }
     let harm = match &changed {
         Some(field) => format!(
             "Argo CD patches the Job that is there, and {field}, which differs, cannot be changed: the sync fails after it \

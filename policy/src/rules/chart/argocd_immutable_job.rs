@@ -66,7 +66,7 @@ declare_rule! {
 
 fn check(syncs: &Syncs<'_>) -> Vec<ReleaseProblem> {
     let mut problems = Vec::new();
-    for job in syncs.new.objects.iter().filter(|job| job.is_job() && job.is_patched()) {
+    for job in syncs.new.objects.iter().filter(|job| job.is_job() && !syncs.new.has_twice(&job.name)) {
         // The next render of this text is the later one.
         let at_every_render = syncs.again.and_then(|again| change(job, again, When::EveryRender));
         let since = || syncs.old.and_then(|old| change(job, old, When::Since));
@@ -84,8 +84,8 @@ enum When {
 
 fn change(job: &Desired, other: &Manifest, when: When) -> Option<ReleaseProblem> {
     // An object that changes its part is argocd-flip's.
-    let other = other.get(&job.name).filter(|other| other.role == job.role && other.is_patched())?;
-    let field = job.immutable_difference(other)?;
+    let other_one = other.get(&job.name).filter(|other| other.is_hook() == job.is_hook())?;
+    let field = job.failing_patch(other_one).filter(|_| !other.has_twice(&job.name))?;
     let differs = match when {
         When::Since => "differs from the text that was synced before",
         When::EveryRender => "differs at every render",
@@ -94,7 +94,7 @@ fn change(job: &Desired, other: &Manifest, when: When) -> Option<ReleaseProblem>
         Some((key, _)) => format!("is a hook ({key}) without before-hook-creation"),
         None => "is a plain Job".to_owned(),
     };
-    let has_ttl = other.object.pointer("/spec/ttlSecondsAfterFinished").is_some_and(Value::is_number);
+    let has_ttl = other_one.object.pointer("/spec/ttlSecondsAfterFinished").is_some_and(Value::is_number);
     let still = if has_ttl { "unless its TTL has removed it, " } else { "" };
     let then = if job.is_deleted_after_failure() { ", and Argo CD then deletes it (hook-failed)" } else { "" };
     let message = format!(

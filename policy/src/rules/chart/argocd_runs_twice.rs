@@ -54,12 +54,8 @@ fn problem(hook: &Desired) -> Option<ReleaseProblem> {
     if phases.len() < 2 || !is_made_anew || !hook.is_waited_for() {
         return None;
     }
-    let message = format!(
-        "has {}, which Argo CD runs in {} of every sync: {} times each.",
-        hook.hook_text(),
-        phases.join(" and in "),
-        phases.len()
-    );
+    let phases = phases.join(" and again in ");
+    let message = format!("has {}, which Argo CD runs in {phases}, at every sync.", hook.hook_text());
     let remedy = format!(
         "write {} where all that it needs is there before the sync, else {}.",
         hook.hook_of(Phase::PreSync),
