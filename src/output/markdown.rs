@@ -138,12 +138,16 @@ fn section(judged: &Judged) -> Section {
 fn hooks(hooks: &[HookRun]) -> Option<String> {
     let mut list = String::from("The hooks of this sync, in order:\n");
     for (HookRun { phase, wave, object, since }, number) in hooks.iter().zip(1..) {
-        let changes = match since {
-            Since::New => " is new".to_owned(),
-            Since::Changed(changes) if changes.is_empty() => " is unchanged".to_owned(),
-            Since::Changed(changes) => changes.iter().map(|change| format!("\n   - {}", code(change))).collect(),
-        };
-        let _ = write!(list, "\n{number}. {phase}, wave {wave}: {}{changes}", code(&object.to_string()));
+        let _ = write!(list, "\n{number}. {phase}, wave {wave}: {}", code(&object.to_string()));
+        match since {
+            Since::New => list.push_str(" is new"),
+            Since::Changed(changes) if changes.is_empty() => list.push_str(" is unchanged"),
+            Since::Changed(changes) => {
+                for change in changes {
+                    let _ = write!(list, "\n   - {}", code(change));
+                }
+            }
+        }
     }
     (!hooks.is_empty()).then_some(list)
 }
