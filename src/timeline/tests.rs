@@ -147,7 +147,7 @@ fn an_upgrade_says_what_a_hook_finds_in_its_place() {
             "PreHooks 0 Job stays: replaces its last run",
             "PreHooks 1 Job gone",
             "PreHooks 2 Job new",
-            "PreHooks 3 Job flips: deletes the release's own object first",
+            "PreHooks 3 Job flips: deletes the resource of that name first",
             "PreHooksDeleted 1 Job gone",
             "Pruned - Job flips: deletes what the hook has just made",
         ]
