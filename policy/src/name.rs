@@ -6,6 +6,7 @@ use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::object::Kind;
+use crate::references::Services;
 use crate::shown::Shown;
 
 /// The name of one object, as it was written; escaped where it is written again.
@@ -38,6 +39,22 @@ impl Name {
         let Self { group, kind, namespace, name } = self;
         let [group, kind, namespace, name] = [group, kind, namespace, name].map(|text| Shown(text).to_string());
         Self { group, kind, namespace, name }
+    }
+
+    /// A Job or a Pod, whose end Helm waits for where it is a hook, and Argo CD in every wave.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        self.judged_kind() == Some(Kind::Job) || (self.group.is_empty() && self.kind == "Pod")
+    }
+
+    /// The Services among these.
+    pub fn services<'a>(names: impl IntoIterator<Item = &'a Self>) -> Services<'a> {
+        let mut services = Services::default();
+        for Self { group, kind, namespace, name } in names {
+            if group.is_empty() && kind == "Service" {
+                services.add(namespace, name);
+            }
+        }
+        services
     }
 
     /// The kind that the policy judges, if it is one.

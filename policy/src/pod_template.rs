@@ -30,7 +30,22 @@ pub(crate) enum Old {
     Live,
 }
 
+/// A field that a Job keeps for life.
+pub(crate) enum JobField {
+    /// A path behind `spec.template`.
+    Template(String),
+    OfTheJob(&'static str),
+}
+
 impl Old {
+    /// The first field that differs between the `spec`s of two Jobs, of those that cannot be changed.
+    pub(crate) fn difference_for_life(self, new: &Value, old: &Value) -> Option<JobField> {
+        let templates = new.get("template").zip(old.get("template"));
+        let in_template = templates.and_then(|(new, old)| self.first_difference(new, old));
+        let in_job = || self.immutable_difference(new, old);
+        in_template.map(JobField::Template).or_else(|| in_job().map(JobField::OfTheJob))
+    }
+
     /// Where the new template first differs, as a path behind `spec.template`.
     pub(crate) fn first_difference(self, new: &Value, old: &Value) -> Option<String> {
         self.differ("", "", Some(new), Some(old))

@@ -1,7 +1,7 @@
 //! What Argo CD makes of a chart's rendered text: the objects, each with its phases, its wave, and what becomes of the
 //! object that is there already (gitops-engine `pkg/sync`, and seen on Argo CD 3.1).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use helm::manifest;
 use helm::order::kind_order;
@@ -11,21 +11,22 @@ use helm::{DeletePolicies, DeletePolicy, Event, Events};
 use serde_json::Value;
 
 use crate::argocd::{self, Phase};
-use crate::finding::{FieldPath, Problem, ReleaseProblem, Remedy};
+use crate::finding::{FieldPath, Problem, ReleaseProblem};
 use crate::name::Name;
-use crate::object::MIGRATION_LABEL;
-use crate::pod_template::Old;
+use crate::object::{Kind, MIGRATION_LABEL};
+use crate::pod_template::{JobField, Old};
 use crate::references::{Reference, Services, named_services, references};
 use crate::selector::Standing;
 use crate::shown::Shown;
+use crate::subject::release::Template;
 
 /// The objects of one text in git.
 #[derive(Debug, Default)]
 pub struct Manifest {
     /// In the order of the text.
     pub objects: Vec<Desired>,
-    places: BTreeMap<Name, usize>,
-    twice: BTreeSet<Name>,
+    /// More than one document can have a name.
+    places: BTreeMap<Name, Vec<usize>>,
 }
 
 /// One object, as git wants it.
@@ -84,23 +85,26 @@ impl Manifest {
             let object = read.map_or(Value::Null, |(_, object)| object);
             objects.push(Desired::of(&document.head, &document.template, namespace, object));
         }
-        let (mut places, mut twice) = (BTreeMap::new(), BTreeSet::new());
+        let mut places = BTreeMap::<_, Vec<_>>::new();
         for (place, object) in objects.iter().enumerate() {
-            if *places.entry(object.name.clone()).or_insert(place) != place {
-                twice.insert(object.name.clone());
-            }
+            places.entry(object.name.clone()).or_default().push(place);
         }
-        Self { objects, places, twice }
+        Self { objects, places }
     }
 
-    /// The object of that name.
+    /// All objects of that name.
+    pub fn named(&self, name: &Name) -> impl Iterator<Item = &Desired> + use<'_> {
+        self.places.get(name).into_iter().flatten().filter_map(|place| self.objects.get(*place))
+    }
+
+    /// The first object of that name.
     pub fn get(&self, name: &Name) -> Option<&Desired> {
-        self.objects.get(*self.places.get(name)?)
+        self.named(name).next()
     }
 
     /// More than one document has that name.
     pub(crate) fn has_twice(&self, name: &Name) -> bool {
-        self.twice.contains(name)
+        self.named(name).nth(1).is_some()
     }
 
     /// The objects of one phase, in the order in which Argo CD applies them: by wave, then by kind, then by name.
@@ -115,13 +119,7 @@ impl Manifest {
 
     /// The Services among its objects.
     pub fn services(&self) -> Services<'_> {
-        let mut services = Services::default();
-        for Desired { name: Name { group, kind, namespace, name }, .. } in &self.objects {
-            if group.is_empty() && kind == "Service" {
-                services.add(namespace, name);
-            }
-        }
-        services
+        Name::services(self.objects.iter().map(|object| &object.name))
     }
 }
 
@@ -247,21 +245,21 @@ impl Desired {
     }
 
     pub(crate) fn is_job(&self) -> bool {
-        self.name.group == "batch" && self.name.kind == "Job"
+        self.name.judged_kind() == Some(Kind::Job)
     }
 
     /// A Job or a Pod: the sync waits for its end.
     pub fn is_waited_for(&self) -> bool {
-        self.is_job() || (self.name.group.is_empty() && self.name.kind == "Pod")
+        self.name.is_waited_for()
     }
 
     /// The first field that differs, of those that a Job keeps for life.
     pub(crate) fn immutable_difference(&self, old: &Self) -> Option<String> {
-        let (new, old) = (self.object.get("spec")?, old.object.get("spec")?);
-        let templates = new.get("template").zip(old.get("template"));
-        let in_template = templates.and_then(|(new, old)| Old::Applied.first_difference(new, old));
-        let in_template = in_template.map(|path| format!("spec.template{path}"));
-        in_template.or_else(|| Old::Applied.immutable_difference(new, old).map(|field| format!("spec.{field}")))
+        let field = Old::Applied.difference_for_life(self.object.get("spec")?, old.object.get("spec")?)?;
+        Some(match field {
+            JobField::Template(path) => format!("spec.template{path}"),
+            JobField::OfTheJob(field) => format!("spec.{field}"),
+        })
     }
 
     /// The objects that its pods need or name, with the field.
@@ -305,16 +303,10 @@ impl Desired {
         }
     }
 
-    /// Its template, where something is to be changed.
-    pub(crate) fn remedy(&self, text: String) -> Remedy {
-        let template = (!self.template.is_empty()).then(|| Shown(&self.template).to_string());
-        Remedy { template: Some(template.unwrap_or_else(|| "its template".to_owned())), text }
-    }
-
     /// Something that a rule reports of it.
     pub(crate) fn problem(&self, path: FieldPath, message: String, remedy: String) -> ReleaseProblem {
         let standing = if self.is_opted_out { Standing::OptedOut } else { Standing::Migration };
-        ReleaseProblem::new(&self.name, standing, Problem::new(path, message, self.remedy(remedy)))
+        ReleaseProblem::new(&self.name, standing, Problem::new(path, message, Template(&self.template).remedy(remedy)))
     }
 }
 

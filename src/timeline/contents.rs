@@ -57,11 +57,7 @@ impl Contents {
             })
             .collect();
         resources.sort_by(|a, b| kind_order(&a.object.kind, &b.object.kind));
-        let objects = resources.iter().map(|resource| &resource.object);
-        let mut services = Services::default();
-        for service in objects.filter(|object| object.group.is_empty() && object.kind == "Service") {
-            services.add(&service.namespace, &service.name);
-        }
+        let services = Name::services(resources.iter().map(|resource| &resource.object));
         let mut hooks: Vec<_> = record.hooks.iter().collect();
         hooks.sort_by(|a, b| hook_order(a, b));
         let hooks = hooks.into_iter().map(|hook| Hook::read(hook, record, &services)).collect();

@@ -51,10 +51,7 @@ fn shown(object: &Desired, deletes: Option<Deleted>) -> Entry {
 /// What the sync does to an object in that phase.
 fn brought(object: &Desired, phase: SyncPhase, before: Option<&Manifest>) -> Entry {
     let is_repeated = object.phases().first() != Some(&phase);
-    let old = before.and_then(|before| before.get(&object.name)).filter(|old| {
-        let was_left = old.is_hook() && !old.is_deleted_after_success();
-        !old.phases().is_empty() && (was_left || !old.is_hook())
-    });
+    let old = before.and_then(|before| before.get(&object.name)).filter(|old| old.is_left());
     let was_hook = old.is_some_and(Desired::is_hook);
     let (deletes, leaves) = match old {
         _ if object.has_generated_name() => (None, None),

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use stable_hooks::engine::Answer;
 use stable_hooks::input::value;
@@ -39,13 +40,27 @@ struct Expectation {
 
 #[test]
 fn every_case_holds_natively_and_inside_the_wasm() {
+    all_hold(is_object_case, check);
+}
+
+/// Checks every case of a kind, or those that `CASE` names, and tells all that fail.
+pub(crate) fn all_hold(is_one: impl Fn(&Path) -> bool, check: impl Fn(&Path) -> Result<(), String>) {
     let mut failures = Vec::new();
-    for path in files("tests/cases", "yaml").into_iter().filter(|path| is_object_case(path)) {
-        if let Err(reason) = check(&path) {
+    let only = std::env::var("CASE").unwrap_or_default();
+    for path in files("tests/cases", "yaml").into_iter().filter(|path| is_one(path)) {
+        if relative(&path).contains(&only)
+            && let Err(reason) = check(&path)
+        {
             failures.push(format!("{}: {reason}", relative(&path)));
         }
     }
     assert!(failures.is_empty(), "{} cases fail:\n{}", failures.len(), failures.join("\n"));
+}
+
+/// A case as its file has it.
+pub(crate) fn read<C: DeserializeOwned>(path: &Path) -> Result<C, String> {
+    let file = value(&std::fs::read(path).unwrap()).map_err(|error| format!("{error:?}"))?;
+    serde_json::from_value(file).map_err(|error| error.to_string())
 }
 
 fn is_object_case(path: &Path) -> bool {
@@ -56,14 +71,14 @@ fn is_object_case(path: &Path) -> bool {
 pub(crate) fn answers() -> impl Iterator<Item = Answer> {
     let cases = files("tests/cases", "yaml").into_iter().filter(|path| is_object_case(path));
     cases.map(|path| {
-        let case = Case::read(&path).unwrap();
+        let case = read::<Case>(&path).unwrap();
         let request = case.request.clone().unwrap_or_else(|| case.admission_request());
         ask(&request, &case.settings)
     })
 }
 
 fn check(path: &Path) -> Result<(), String> {
-    let case = Case::read(path)?;
+    let case = read::<Case>(path)?;
     let request = case.request.clone().unwrap_or_else(|| case.admission_request());
     let answer = ask(&request, &case.settings);
     case.expect.compare(&answer)?;
@@ -72,11 +87,6 @@ fn check(path: &Path) -> Result<(), String> {
 }
 
 impl Case {
-    fn read(path: &Path) -> Result<Self, String> {
-        let file = value(&std::fs::read(path).unwrap()).map_err(|error| format!("{error:?}"))?;
-        serde_json::from_value(file).map_err(|error| error.to_string())
-    }
-
     fn admission_request(&self) -> Value {
         let operation = self.operation.as_deref().unwrap();
         let subject = if self.object.is_null() { &self.old_object } else { &self.object };

@@ -10,11 +10,10 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use stable_hooks::engine::Answer;
-use stable_hooks::input::value;
 use stable_hooks_host::cluster::ClusterView;
 
-use crate::cases::in_one_line;
-use crate::engines::{ask_with, cluster, files, relative, root};
+use crate::cases::{all_hold, in_one_line, read};
+use crate::engines::{ask_with, cluster, files, root};
 use crate::releases::render::{Revision, creation};
 use crate::releases::{notes, reported};
 
@@ -71,16 +70,7 @@ pub(crate) fn is_release_rule(id: &str) -> bool {
 
 #[test]
 fn release_cases_hold_natively_and_inside_the_wasm() {
-    let mut failures = Vec::new();
-    let only = std::env::var("CASE").unwrap_or_default();
-    for path in files("tests/cases", "yaml").into_iter().filter(|path| is_release_case(path)) {
-        if relative(&path).contains(&only)
-            && let Err(reason) = check(&path)
-        {
-            failures.push(format!("{}: {reason}", relative(&path)));
-        }
-    }
-    assert!(failures.is_empty(), "{} cases fail:\n{}", failures.len(), failures.join("\n"));
+    all_hold(is_release_case, check);
 }
 
 /// What every case is answered.
@@ -88,22 +78,17 @@ pub(crate) fn answers() -> impl Iterator<Item = Answer> {
     files("tests/cases", "yaml")
         .into_iter()
         .filter(|path| is_release_case(path))
-        .map(|path| Case::read(&path).unwrap().ask())
+        .map(|path| read::<Case>(&path).unwrap().ask())
 }
 
 fn check(path: &Path) -> Result<(), String> {
-    let case = Case::read(path)?;
+    let case = read::<Case>(path)?;
     let answer = case.ask();
     case.expect.compare(&answer)?;
     case.expect.fits_name(path)
 }
 
 impl Case {
-    fn read(path: &Path) -> Result<Self, String> {
-        let file = value(&std::fs::read(path).unwrap()).map_err(|error| format!("{error:?}"))?;
-        serde_json::from_value(file).map_err(|error| error.to_string())
-    }
-
     fn ask(&self) -> Answer {
         let (version, status) = match self.operation {
             Operation::Install => (1, "pending-install"),

@@ -9,15 +9,14 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
-use stable_hooks::input::value;
 use stable_hooks_policy::evaluate::evaluate_syncs;
 use stable_hooks_policy::finding::Finding;
 use stable_hooks_policy::rule::{Effect, Family};
 use stable_hooks_policy::sync::{Manifest, Syncs};
 use stable_hooks_policy::{RuleId, Settings};
 
-use crate::cases::in_one_line;
-use crate::engines::{files, relative};
+use crate::cases::{all_hold, in_one_line, read};
+use crate::engines::files;
 use crate::releases::render;
 
 #[derive(Deserialize)]
@@ -49,19 +48,13 @@ pub(crate) fn is_sync_case(path: &Path) -> bool {
 
 #[test]
 fn sync_cases_hold() {
-    let mut failures = Vec::new();
-    for path in files("tests/cases", "yaml").into_iter().filter(|path| is_sync_case(path)) {
-        if let Err(reason) = check(&path) {
-            failures.push(format!("{}: {reason}", relative(&path)));
-        }
-    }
-    assert!(failures.is_empty(), "{} cases fail:\n{}", failures.len(), failures.join("\n"));
+    all_hold(is_sync_case, check);
 }
 
 /// What is said to all cases.
 pub(crate) fn said() -> impl Iterator<Item = String> {
     let cases = files("tests/cases", "yaml").into_iter().filter(|path| is_sync_case(path));
-    cases.flat_map(|path| Case::read(&path).unwrap().findings()).map(|finding| text(&finding))
+    cases.flat_map(|path| read::<Case>(&path).unwrap().findings()).map(|finding| text(&finding))
 }
 
 /// The findings about texts, each behind a line that says which one it is: `# next` and `# again`.
@@ -74,9 +67,14 @@ pub(crate) fn judge(text: &str, settings: &Value) -> Vec<Finding> {
         Some((new, again)) => (new, Some(again)),
         None => (next, None),
     };
-    let [old, again] = [first, again].map(|text| text.map(manifest));
+    evaluate(new, [first, again, None], settings)
+}
+
+/// The findings about a text: the one before, the same again, and that as revision 2.
+fn evaluate(new: &str, others: [Option<&str>; 3], settings: &Value) -> Vec<Finding> {
+    let [old, again, as_revision_2] = others.map(|text| text.map(manifest));
     let new = manifest(new);
-    let syncs = Syncs { old: old.as_ref(), new: &new, again: again.as_ref(), as_revision_2: None };
+    let syncs = Syncs { old: old.as_ref(), new: &new, again: again.as_ref(), as_revision_2: as_revision_2.as_ref() };
     evaluate_syncs(&syncs, &Settings::parse(settings).unwrap())
 }
 
@@ -101,7 +99,7 @@ fn text(finding: &Finding) -> String {
 }
 
 fn check(path: &Path) -> Result<(), String> {
-    let case = Case::read(path)?;
+    let case = read::<Case>(path)?;
     let findings = case.findings();
     let verdict = if findings.iter().any(|finding| finding.effect == Effect::Deny) { "deny" } else { "allow" };
     let texts = findings.iter().map(text).collect::<Vec<_>>().join("\n");
@@ -124,17 +122,8 @@ fn check(path: &Path) -> Result<(), String> {
 }
 
 impl Case {
-    fn read(path: &Path) -> Result<Self, String> {
-        let file = value(&std::fs::read(path).unwrap()).map_err(|error| format!("{error:?}"))?;
-        serde_json::from_value(file).map_err(|error| error.to_string())
-    }
-
     fn findings(&self) -> Vec<Finding> {
-        let [old, again, as_revision_2] =
-            [&self.old, &self.again, &self.as_revision2].map(|text| text.as_deref().map(manifest));
-        let new = manifest(&self.new);
-        let syncs =
-            Syncs { old: old.as_ref(), new: &new, again: again.as_ref(), as_revision_2: as_revision_2.as_ref() };
-        evaluate_syncs(&syncs, &Settings::parse(&self.settings).unwrap())
+        let others = [&self.old, &self.again, &self.as_revision2].map(Option::as_deref);
+        evaluate(&self.new, others, &self.settings)
     }
 }

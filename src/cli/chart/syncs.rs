@@ -240,8 +240,8 @@ fn hooks(old: &Manifest, new: &Manifest, shows_values: bool) -> Vec<HookRun> {
     let mut runs = Vec::new();
     for phase in Phase::ALL {
         for hook in new.applied_in(phase).into_iter().filter(|object| object.is_hook()) {
-            let mut olds = old.objects.iter().filter(|old| old.name == hook.name);
-            let is_unchanged = olds.clone().any(|old| old.object == hook.object);
+            let mut olds = old.named(&hook.name);
+            let is_unchanged = old.named(&hook.name).any(|old| old.object == hook.object);
             let since = match olds.next() {
                 None => Since::New,
                 Some(_) if is_unchanged => Since::Changed(Vec::new()),

@@ -4,10 +4,9 @@ use serde_json::Value;
 
 use crate::argocd::Phase;
 use crate::finding::{FieldPath, Outcome, ReleaseProblem};
-use crate::name::Name;
 use crate::references::{RefKind, Reference};
 use crate::rules::declare::declare_rule;
-use crate::sync::{Desired, Manifest, Moment, Role, Syncs};
+use crate::sync::{Desired, Moment, Role, Syncs};
 
 declare_rule! {
     /// ## What it does
@@ -81,7 +80,7 @@ fn check(syncs: &Syncs<'_>) -> Vec<ReleaseProblem> {
         let Some(moment) = job.first_moment() else { continue };
         let mut known = BTreeSet::new();
         for (key, reference) in job.needs(&services) {
-            let is_there = syncs.old.is_some_and(|old| leaves(old, &key));
+            let is_there = syncs.old.and_then(|old| old.get(&key)).is_some_and(Desired::is_left);
             // One field is enough to find it, and of two documents with one name either may come first.
             if !known.insert(key.clone()) || is_there || syncs.new.has_twice(&key) {
                 continue;
@@ -97,11 +96,6 @@ fn check(syncs: &Syncs<'_>) -> Vec<ReleaseProblem> {
         }
     }
     problems
-}
-
-/// The sync before has made it, and it is still there.
-fn leaves(old: &Manifest, key: &Name) -> bool {
-    old.get(key).is_some_and(|object| !object.phases().is_empty() && !object.is_deleted_after_success())
 }
 
 /// An object that the sync creates only after the Job that names it, or never.

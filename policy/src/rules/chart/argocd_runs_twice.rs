@@ -49,9 +49,8 @@ fn check(syncs: &Syncs<'_>) -> Vec<ReleaseProblem> {
 }
 
 fn problem(hook: &Desired) -> Option<ReleaseProblem> {
-    let is_made_anew = hook.is_deleted_before_creation() || hook.has_generated_name();
     let phases: Vec<_> = hook.phases().into_iter().map(Phase::as_str).collect();
-    if phases.len() < 2 || !is_made_anew || !hook.is_waited_for() {
+    if phases.len() < 2 || !hook.is_made_anew() || !hook.is_waited_for() {
         return None;
     }
     let phases = phases.join(" and again in ");

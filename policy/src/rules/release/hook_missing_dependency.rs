@@ -1,6 +1,6 @@
 use crate::finding::{FieldPath, Outcome, ReleaseProblem, Remedy};
 use crate::name::Name;
-use crate::references::{RefKind, Reference, Services, named_services, references};
+use crate::references::{RefKind, Reference, named_services, references};
 use crate::rules::declare::{Reach, declare_rule};
 use crate::subject::release::{HookDocument, Live, Release, Template};
 use helm::operation::Operation;
@@ -80,12 +80,7 @@ declare_rule! {
 }
 
 fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
-    let mut services = Services::default();
-    for Name { group, kind, namespace, name } in release.record.resources.iter().map(|resource| &resource.key) {
-        if group.is_empty() && kind == "Service" {
-            services.add(namespace, name);
-        }
-    }
+    let services = Name::services(release.record.resources.iter().map(|resource| &resource.key));
     let mut problems = Vec::new();
     for hook in release.hooks_now() {
         let Some(object) = &hook.object else { continue };

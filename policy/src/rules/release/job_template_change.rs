@@ -3,7 +3,7 @@ use serde_json::Value;
 use crate::finding::{FieldPath, Outcome, ReleaseProblem};
 use crate::identity::Identity;
 use crate::object::Kind;
-use crate::pod_template::Old;
+use crate::pod_template::{JobField, Old};
 use crate::rules::declare::{Reach, declare_rule};
 use crate::subject::release::{Live, Release, ResourceDocument};
 use helm::operation::Operation;
@@ -92,14 +92,14 @@ fn change(release: &Release<'_>, job: &ResourceDocument<'_>) -> Option<ReleasePr
         let old_job = baseline.resource(&job.key)?.object.as_ref()?;
         // A Job that is gone is made anew.
         let is_gone = *release.live(&job.key) == Live::Absent;
-        let field = Field::that_differs(Old::Applied, new, spec(old_job)?).filter(|_| !is_gone)?;
+        let field = Old::Applied.difference_for_life(new, spec(old_job)?).filter(|_| !is_gone)?;
         let before = "the revision before";
         let may_be_gone = release.ttl_may_have_removed(&job.key, Some(old_job));
         return Some(if may_be_gone {
             warn(job, &field, before, GONE)
         } else if release.has_baseline_failed && !release.is_seen(&job.key) {
             warn(job, &field, before, NOT_MADE)
-        } else if is_suspended(old_job) && matches!(field, Field::Template(_)) {
+        } else if is_suspended(old_job) && matches!(field, JobField::Template(_)) {
             warn(job, &field, before, SUSPENDED)
         } else {
             deny(job, &field, before)
@@ -109,24 +109,8 @@ fn change(release: &Release<'_>, job: &ResourceDocument<'_>) -> Option<ReleasePr
     if !matches!(release.live_identity(&job.key)?, Identity::Resource(owner) if release.is_own(owner)) {
         return None;
     }
-    let field = Field::that_differs(Old::Live, new, spec(live.raw())?)?;
+    let field = Old::Live.difference_for_life(new, spec(live.raw())?)?;
     Some(deny(job, &field, "the live Job").warn_at_most())
-}
-
-/// The field that differs and cannot be changed.
-enum Field {
-    /// A path behind `spec.template`.
-    Template(String),
-    OfTheJob(&'static str),
-}
-
-impl Field {
-    fn that_differs(old: Old, new: &Value, old_spec: &Value) -> Option<Self> {
-        let templates = new.get("template").zip(old_spec.get("template"));
-        let in_template = templates.and_then(|(new, before)| old.first_difference(new, before));
-        let in_job = || old.immutable_difference(new, old_spec);
-        in_template.map(Self::Template).or_else(|| in_job().map(Self::OfTheJob))
-    }
 }
 
 fn spec(job: &Value) -> Option<&Value> {
@@ -137,7 +121,7 @@ fn is_suspended(job: &Value) -> bool {
     job.pointer("/spec/suspend").and_then(Value::as_bool) == Some(true)
 }
 
-fn deny(job: &ResourceDocument<'_>, field: &Field, before: &str) -> ReleaseProblem {
+fn deny(job: &ResourceDocument<'_>, field: &JobField, before: &str) -> ReleaseProblem {
     describe(job, field, before, "Helm would update what comes before it, then fail.")
 }
 
@@ -150,20 +134,20 @@ const NOT_MADE: &str = "where that revision, which failed, has made the Job, Hel
 const SUSPENDED: &str = "while it is suspended and has never run, the API server takes another place for its pods \
                          (nodeSelector, tolerations, affinity), and refuses all else.";
 
-fn warn(job: &ResourceDocument<'_>, field: &Field, before: &str, then: &str) -> ReleaseProblem {
+fn warn(job: &ResourceDocument<'_>, field: &JobField, before: &str, then: &str) -> ReleaseProblem {
     describe(job, field, before, then).warn_at_most()
 }
 
-fn describe(job: &ResourceDocument<'_>, field: &Field, before: &str, then: &str) -> ReleaseProblem {
+fn describe(job: &ResourceDocument<'_>, field: &JobField, before: &str, then: &str) -> ReleaseProblem {
     let (path, message) = match field {
-        Field::Template(path) => (
+        JobField::Template(path) => (
             "template",
             format!(
                 "is a plain Job whose pod template differs from {before} (first in spec.template{path}). A Job's pod \
                  template cannot be changed: {then}"
             ),
         ),
-        Field::OfTheJob(field) => (
+        JobField::OfTheJob(field) => (
             *field,
             format!(
                 "is a plain Job whose spec.{field} differs from {before}. That field of a Job cannot be changed: {then}"

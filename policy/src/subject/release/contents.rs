@@ -272,7 +272,7 @@ impl HookObject<'_> {
         let is_part_of_the_release = events.iter().any(|event| !event.is_test_or_delete());
         let policies =
             (!hook.delete_policies.is_empty()).then(|| DeletePolicies::parse(&hook.delete_policies.join(",")));
-        let is_waited_for = key.judged_kind() == Some(Kind::Job) || (key.group.is_empty() && key.kind == "Pod");
+        let is_waited_for = key.is_waited_for();
         let is_in_list = item.is_some();
         let document = || yaml::parse(&hook.manifest, &yaml::Limits::default()).ok().flatten().map(|(_, value)| value);
         let is_migration = is_labelled(settings, |key| head.labels.get(key).map(String::as_str));
