@@ -119,7 +119,7 @@ impl Late<'_> {
     /// Whether the Job connects to it, a Service, only its program knows.
     fn named(&self, later: Moment) -> ReleaseProblem {
         let message = format!("names {}. If it connects to that, {}.", self.what_comes_later(later), self.harm());
-        let way = self.later_job(later).unwrap_or_default();
+        let way = self.later_job(later).or_else(|| self.earlier_object(later)).unwrap_or_default();
         self.problem(message, format!("{way}, if it connects to it.")).warn_at_most()
     }
 
@@ -171,15 +171,15 @@ impl Late<'_> {
     fn earlier_object(&self, (phase, _): Moment) -> Option<String> {
         let Self { job, needed, moment: (now, wave), reference, .. } = self;
         let (wanted, earlier) = (self.wanted(), wave.saturating_sub(10));
-        // As a hook a claim would be deleted, and its data with it.
-        if matches!(reference.kind, RefKind::PersistentVolumeClaim | RefKind::Service) {
-            return None;
-        }
         let way = match (phase == *now, needed.is_hook()) {
             (true, _) => format!("write {}: \"{earlier}\" for {wanted}", needed.wave_key),
             (false, true) => {
                 let (hook, key) = (needed.hook_of(Phase::PreSync), needed.wave_key);
                 format!("write {hook}, {key}: \"{earlier}\" for {wanted}")
+            }
+            // As a hook a claim would be deleted, and its data with it; a Service leads to what is no hook.
+            (false, false) if matches!(reference.kind, RefKind::PersistentVolumeClaim | RefKind::Service) => {
+                return None;
             }
             (false, false) => {
                 let (hook, key) = (job.hook_of(*now), job.wave_key);
