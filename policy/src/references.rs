@@ -1,6 +1,7 @@
 //! The objects that a Pod or the pods of a Job need, from its JSON as it came. Values of the wrong type are skipped.
 
 mod hosts;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,6 +42,16 @@ pub struct Reference<'a> {
     pub field: String,
 }
 
+/// A Secret or ConfigMap that a container gets values from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source<'a> {
+    pub reference: Reference<'a>,
+    /// The keys that it names; without any it reads all of them.
+    pub keys: Vec<&'a str>,
+    /// A pod starts without it.
+    pub is_optional: bool,
+}
+
 /// The objects that must exist before the pods of that object can start, in the order of the fields.
 pub fn references(object: &Value) -> Vec<Reference<'_>> {
     let mut found = Vec::new();
@@ -58,19 +69,19 @@ pub fn references(object: &Value) -> Vec<Reference<'_>> {
         let reference = text(secret, "name").map(|name| Reference::here(RefKind::Secret, name, path));
         found.extend(reference.filter(|_| !is_optional(secret)));
     }
-    found.extend(sources(at, pod).into_iter().filter(|(_, is_optional)| !is_optional).map(|(reference, _)| reference));
+    found.extend(sources(at, pod).into_iter().filter(|source| !source.is_optional).map(|source| source.reference));
     found
 }
 
 /// The Secrets and ConfigMaps that containers get values from, those too that may be missing.
-pub fn value_sources(object: &Value) -> Vec<Reference<'_>> {
+pub fn value_sources(object: &Value) -> Vec<Source<'_>> {
     let found = pod(object).map(|(at, pod)| sources(at, pod)).unwrap_or_default();
-    let found = found.into_iter().map(|(reference, _)| reference);
-    found.filter(|reference| matches!(reference.kind, RefKind::Secret | RefKind::ConfigMap)).collect()
+    let has_values = |source: &Source<'_>| matches!(source.reference.kind, RefKind::Secret | RefKind::ConfigMap);
+    found.into_iter().filter(has_values).collect()
 }
 
-/// The objects that variables and volumes name, each with whether a pod starts without it.
-fn sources<'a>(at: &str, pod: &'a Value) -> Vec<(Reference<'a>, bool)> {
+/// The objects that variables and volumes name.
+fn sources<'a>(at: &str, pod: &'a Value) -> Vec<Source<'a>> {
     let mut found = Vec::new();
     for (path, container) in containers(at, pod) {
         for (path, variable) in items(container, &path, "env") {
@@ -181,6 +192,27 @@ pub fn texts(object: &Value) -> impl Iterator<Item = (String, &str)> {
     })
 }
 
+/// The Jobs that a pod waits for before it is ready, by name, each with the field that names it: where an init container,
+/// or a container with a probe, is a kubectl, a k8s-wait-for or a script that waits for a Job.
+pub fn awaited_jobs(object: &Value) -> Vec<(String, &str)> {
+    let mut found = Vec::new();
+    let Some((at, pod)) = pod(object) else { return found };
+    for (path, container) in containers(at, pod) {
+        let is_sidecar = text(container, "restartPolicy") == Some("Always");
+        let has_a_probe = ["readinessProbe", "startupProbe"].iter().any(|probe| container.get(probe).is_some());
+        if !has_a_probe && (is_sidecar || !path.contains("initContainers")) {
+            continue;
+        }
+        let words = items(container, &path, "command").chain(items(container, &path, "args"));
+        let words: Vec<_> = words.filter_map(|(path, word)| Some((path, word.as_str()?))).collect();
+        let texts: Vec<_> = words.iter().map(|(_, word)| *word).collect();
+        waits::jobs(text(container, "image").unwrap_or_default(), &texts, &mut |place, job| {
+            found.extend(words.get(place).map(|(path, _)| (path.clone(), job)));
+        });
+    }
+    found
+}
+
 /// The ServiceAccount that the pods of a workload run as: of a Pod, of what has a pod template, or of a CronJob.
 pub fn pod_account(object: &Value) -> Option<&str> {
     let holder = if is_kind(object, "CronJob") { object.get("spec")?.get("jobTemplate")? } else { object };
@@ -216,10 +248,14 @@ fn containers<'a>(at: &str, pod: &'a Value) -> impl Iterator<Item = (String, &'a
     ["initContainers", "containers"].into_iter().flat_map(move |field| items(pod, at, field))
 }
 
-/// The reference in a field of `holder`, and whether a pod starts without it.
-fn held<'a>(holder: &'a Value, path: &str, field: &str, kind: RefKind, name: &str) -> Option<(Reference<'a>, bool)> {
+/// The object that a field of `holder` names.
+fn held<'a>(holder: &'a Value, path: &str, field: &str, kind: RefKind, name: &str) -> Option<Source<'a>> {
     let source = holder.get(field)?;
-    Some((Reference::here(kind, text(source, name)?, format!("{path}.{field}")), is_optional(source)))
+    let reference = Reference::here(kind, text(source, name)?, format!("{path}.{field}"));
+    // A variable names one key, a volume can name some.
+    let of_volume = items(source, "", "items").filter_map(|(_, item)| text(item, "key"));
+    let keys = text(source, "key").into_iter().chain(of_volume).collect();
+    Some(Source { reference, keys, is_optional: is_optional(source) })
 }
 
 fn is_optional(source: &Value) -> bool {
@@ -306,7 +342,7 @@ mod tests {
         }));
         assert_eq!(references(&job), []);
         assert_eq!(
-            outline(value_sources(&job)),
+            outline(value_sources(&job).into_iter().map(|source| source.reference).collect()),
             [
                 "Secret a containers[0].env[0].valueFrom.secretKeyRef",
                 "ConfigMap b containers[0].envFrom[0].configMapRef",

@@ -1,6 +1,7 @@
 //! The rules, one file each, and which one a name stands for.
 
 pub(crate) mod declare;
+mod earlier;
 mod steady;
 
 use crate::rule::{RuleId, each_rule};
@@ -26,6 +27,8 @@ mod release {
     pub(super) mod hook_missing_dependency;
     pub(super) mod hook_never_deleted;
     pub(super) mod hook_order;
+    pub(super) mod hook_stale_dependency;
+    pub(super) mod hook_wait_deadlock;
     pub(super) mod job_template_change;
     pub(super) mod one_sided_hook;
     pub(super) mod release_duplicate_identity;

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use helm::Event;
 use serde_json::Value;
-use stable_hooks_policy::references::{RefKind, Reference, references, value_sources};
+use stable_hooks_policy::references::{RefKind, Reference, Source, references, value_sources};
 use stable_hooks_policy::shown::Shown;
 
 use super::mentions::Mentions;
@@ -160,7 +160,7 @@ fn needs_of(stream: &Stream<'_>, sources: &mut Sources, hook: &Entry<'_>) -> Vec
             }
         });
     });
-    for Reference { kind, name: source, field, .. } in value_sources(&object) {
+    for Source { reference: Reference { kind, name: source, field, .. }, .. } in value_sources(&object) {
         let named = stream.named(source).filter(|(_, entry)| entry.is_called("", kind.as_str(), namespace, source));
         for (place, entry) in named {
             for (name, key) in sources.names_in(stream, place, entry, kind) {

@@ -160,7 +160,8 @@ fn describes(label: &str) -> bool {
 fn taken_by_pods(object: &Value) -> impl Iterator<Item = String> {
     let template = object.get("spec").and_then(|spec| spec.get("jobTemplate"));
     [("", Some(object)), ("spec.jobTemplate.", template)].into_iter().flat_map(|(path, object)| {
-        let taken = object.into_iter().flat_map(|object| references(object).into_iter().chain(value_sources(object)));
+        let values = |object| value_sources(object).into_iter().map(|source| source.reference);
+        let taken = object.into_iter().flat_map(move |object| references(object).into_iter().chain(values(object)));
         taken.map(move |Reference { field, .. }| format!("{path}{field}"))
     })
 }

@@ -20,7 +20,7 @@ const MOST_CRATES: usize = 12;
 pub(crate) fn section(guests: &Guests) -> String {
     let policy = &guests.policy;
     format!(
-        "## The module\n\n{} bytes with Kubewarden's metadata; the limit is 565,000.\n\n{}\n{}\n{}\n{}",
+        "## The module\n\n{} bytes with Kubewarden's metadata; the limit is 600,000.\n\n{}\n{}\n{}\n{}",
         grouped(policy.wasm.len()),
         table(["section", "bytes"], &largest(sections(&policy.wasm).expect("the module is wasm"), usize::MAX)),
         crates(),

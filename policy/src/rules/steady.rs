@@ -27,7 +27,7 @@ impl Needs {
         }
     }
 
-    fn of(release: &Release<'_>, hook: &HookDocument<'_>) -> Self {
+    pub(crate) fn of(release: &Release<'_>, hook: &HookDocument<'_>) -> Self {
         let Some(object) = &hook.object else { return Self::Nothing };
         let is_resource = |kind: RefKind, name: &str| {
             release.record.resource(&Name::core(kind.as_str(), &hook.key.namespace, name)).is_some()

@@ -1,7 +1,10 @@
-use crate::finding::{FieldPath, Outcome, ReleaseProblem, Remedy};
+use std::collections::BTreeSet;
+
+use crate::finding::{FieldPath, Outcome, ReleaseProblem};
 use crate::name::Name;
-use crate::references::{RefKind, Reference, named_services, references};
+use crate::references::{Reference, named_services, references};
 use crate::rules::declare::{Reach, declare_rule};
+use crate::rules::earlier::{brought_along, later};
 use crate::subject::release::{HookDocument, Live, Release, Template};
 use helm::operation::Operation;
 use helm::{Event, Events};
@@ -88,8 +91,12 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
             problems.extend(missing_object(release, hook, &reference));
         }
         if release.runs_before_resources(hook) {
+            // The same Service is the same problem, however many variables name it.
+            let mut seen = BTreeSet::new();
             for reference in named_services(object, &hook.key.namespace, &services) {
-                problems.extend(missing_service(release, hook, &reference));
+                if seen.insert((reference.namespace, reference.name)) {
+                    problems.extend(missing_service(release, hook, &reference));
+                }
             }
         }
     }
@@ -163,7 +170,7 @@ impl Late<'_> {
             hook.without(key),
             release.operation.as_str()
         );
-        let remedy = remedy(release, hook, key, *template);
+        let remedy = brought_along(release, hook, key, *template);
         let problem = hook.problem(FieldPath::annotation(helm::HOOK), message, remedy);
         problem.about(key, field).ending_in(Outcome::Hangs)
     }
@@ -189,11 +196,6 @@ impl Late<'_> {
     }
 }
 
-/// The events with which the hook runs when the release's resources are there.
-fn later(hook: &HookDocument<'_>) -> String {
-    hook.events().map(|events| events.after_resources().to_string()).unwrap_or_default()
-}
-
 /// What an install needs only once: upgrades may go on to run the hook before the new version starts.
 fn under_helm_alone(release: &Release<'_>, hook: &HookDocument<'_>) -> String {
     match hook.events().filter(|events| events.contains(Event::PreUpgrade)) {
@@ -203,25 +205,6 @@ fn under_helm_alone(release: &Release<'_>, hook: &HookDocument<'_>) -> String {
         }
         Some(_) | None => String::new(),
     }
-}
-
-/// Bring the object along as an earlier hook, or run this one when the object is there.
-fn remedy(release: &Release<'_>, hook: &HookDocument<'_>, key: &Name, template: Template<'_>) -> Remedy {
-    let (hook_key, later) = (helm::HOOK, later(hook));
-    // Helm would delete a claim that is a hook, with its data; and a rollback renders no new hook.
-    if key.kind == RefKind::PersistentVolumeClaim.as_str() || release.operation == Operation::Rollback {
-        return hook.template.remedy(format!("write {hook_key}: \"{later}\"."));
-    }
-    template.remedy(format!(
-        "render {} as a hook, under a new name where the release is installed or anything else uses it: {hook_key}: \
-         \"{}\", {}: \"{}\". Or write {hook_key}: \"{later}\" for {} (in {}).",
-        key.seen_from(&hook.key.namespace),
-        hook.events_text(),
-        helm::HOOK_WEIGHT,
-        hook.weight.saturating_sub(10),
-        hook.key.seen_from(&hook.key.namespace),
-        hook.template.place()
-    ))
 }
 
 fn is_pruned(hook: &HookDocument<'_>, key: &Name, field: &str) -> ReleaseProblem {

@@ -96,7 +96,8 @@ fn find(release: &Release<'_>, hook: &HookDocument<'_>) -> Option<ReleaseProblem
         matches!(release.live_identity(&hook.key), Some(Identity::Hook(_) | Identity::Dropped(_) | Identity::Both));
     let [succeeded, failed] =
         [DeletePolicy::HookSucceeded, DeletePolicy::HookFailed].map(|policy| policies.contains(policy));
-    if !is_live && succeeded && failed {
+    // What runs nothing does not fail: Helm deletes it also where a later hook of the event does.
+    if !is_live && succeeded && (failed || !hook.is_waited_for()) {
         return None;
     }
     let before = release.baseline.as_ref().and_then(|baseline| baseline.hook(&hook.key));

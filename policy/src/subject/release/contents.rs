@@ -10,7 +10,7 @@ use crate::name::Name;
 use crate::note::{Note, NoteKind};
 use crate::object::Kind;
 use crate::object::MIGRATION_LABEL;
-use crate::references::{RefKind, possible_services, references};
+use crate::references::{RefKind, possible_services, references, value_sources};
 use crate::selector::{Standing, is_labelled};
 use crate::settings::Settings;
 use helm::manifest::{self, Document, Wanted};
@@ -130,6 +130,11 @@ impl ResourceDocument<'_> {
         self.document.item.is_some() && self.document.head.annotations.contains_key(helm::HOOK)
     }
 
+    /// Not a letter of it differs.
+    pub(crate) fn is_the_same_as(&self, other: &Self) -> bool {
+        self.document.text == other.document.text
+    }
+
     /// The whole document, read now.
     pub(crate) fn read(&self) -> Option<Value> {
         self.document.object(&yaml::Limits::default())
@@ -151,12 +156,14 @@ pub(super) fn hooks<'a>(record: &'a Record, settings: &Settings) -> Vec<HookDocu
 pub(super) fn wanted<'h>(hooks: impl Iterator<Item = &'h HookDocument<'h>> + Clone) -> Wanted {
     let objects = hooks.clone().filter_map(|hook| hook.object.as_ref());
     let references = objects.clone().flat_map(references).map(|reference| reference.name);
+    let values = objects.clone().flat_map(value_sources).filter(|source| source.is_optional);
+    let values = values.map(|source| source.reference.name);
     let services: BTreeSet<_> = objects.flat_map(possible_services).collect();
     Wanted::nothing()
         .with_kind("Job")
         .with_kind("ServiceAccount")
         .with_kind_and("Service", services.iter().map(String::as_str))
-        .with(references.chain(hooks.map(|hook| hook.key.name.as_str())))
+        .with(references.chain(values).chain(hooks.map(|hook| hook.key.name.as_str())))
 }
 
 impl<'a> Contents<'a> {
