@@ -248,6 +248,12 @@ impl Judged {
         self
     }
 
+    /// It has that finding too, wherever that is written.
+    pub(crate) fn has(&self, finding: &Finding) -> bool {
+        let says = |finding: &Finding| (finding.object.clone(), finding.cause());
+        self.findings.iter().any(|other| says(other) == says(finding))
+    }
+
     pub(crate) fn has_found(&self, rule: RuleId) -> bool {
         self.findings.iter().any(|finding| finding.is_of(rule))
     }

@@ -11,6 +11,7 @@ use helm::storage::Storage;
 use super::arguments::{FailOn, Judge, JudgeArguments};
 use super::outcome::{Failure, Outcome, complain, namespace_in_use, remark, written};
 use super::progress::Progress;
+use super::run::is_of_values;
 use super::side_by_side::side_by_side;
 use crate::forecast::{Forecast, Summary, Trouble};
 use crate::helm::folder::Folder;
@@ -200,7 +201,7 @@ fn forecasts(releases: &[Installed], next: &Next, judge: &Judge) -> Vec<Forecast
     let mut progress = Progress::new(false);
     progress.releases(releases.len());
     let mut found = Vec::new();
-    let foretell = |release| forecast(judge, release, next.of(release));
+    let foretell = |release| forecast(judge, release, next);
     side_by_side(releases.iter().collect(), foretell, |_, forecast| {
         found.push(forecast);
         progress.advance_to(found.len() as u64);
@@ -210,12 +211,25 @@ fn forecasts(releases: &[Installed], next: &Next, judge: &Judge) -> Vec<Forecast
 }
 
 /// Asks the rules about one upgrade.
-fn forecast(judge: &Judge, release: &Installed, upgrade: Upgrade) -> Forecast {
-    let Upgrade { chart, rendered } = upgrade;
+fn forecast(judge: &Judge, release: &Installed, next: &Next) -> Forecast {
+    let Upgrade { chart, rendered } = next.of(release);
     let judged = rendered.and_then(|rendered| {
         let place = Place { file: release.record(), line: None };
-        let judged =
-            judge.verdict(&rendered.record, Some(&rendered.baseline), &judge.cluster, (release.record(), place));
+        let judged = judge.verdict(
+            &rendered.record,
+            Some(&rendered.baseline),
+            &judge.cluster,
+            (release.record(), place.clone()),
+        );
+        let judged = judged.and_then(|judged| match judged.findings().iter().any(is_of_values) {
+            // The stored chart with the stored values renders other values by chance alone.
+            true if !next.is_given(release) => Ok(judged.retaining(|finding| !is_of_values(finding))),
+            true => match next.again(release) {
+                Some(again) => judge.without_chance(judged, &rendered.record, again, &place),
+                None => Ok(judged),
+            },
+            false => Ok(judged),
+        });
         let judged = judged.map_err(|reason| Trouble { what: "it cannot be judged", reason })?;
         let judged = judged.in_templates(|object, path| rendered.template(object, path));
         Ok(if judge.sees_cluster { judged } else { judged.where_no_cluster_was_given() })

@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use stable_hooks_host::cluster::ClusterView;
+use stable_hooks_policy::RuleId;
 
 use super::arguments::{FailOn, Judge, OutputArguments, OutputFormat};
 use super::outcome::{Failure, Outcome, Told, complain, written};
 use super::progress::Progress;
 use crate::engine::{Engine, judge};
 use crate::input::{Content, Document, read_documents};
-use crate::judged::{Judged, Judging, Place, Summary};
+use crate::judged::{Finding, Judged, Judging, Place, Summary};
 use crate::output::writer::Writer;
 use crate::records::StoredRecord;
 
@@ -178,6 +179,26 @@ impl Judge {
         let settings = self.settings.for_record(baseline.map(|baseline| record.version() - baseline.version()));
         Asked { source, place, request: record.request() }.judged(engine.as_ref(), &settings)
     }
+
+    /// Drops what is found between two renders of one revision as well: it changes with the time, or by chance, and not
+    /// because of this release.
+    pub(super) fn without_chance(
+        &self,
+        judged: Judged,
+        record: &StoredRecord,
+        again: StoredRecord,
+        place: &Place,
+    ) -> Result<Judged, String> {
+        let again = again.as_the_revision_before();
+        let source = (judged.source.clone(), place.clone());
+        let by_chance = self.verdict(record, Some(&again), &self.cluster, source)?;
+        Ok(judged.retaining(|finding| !(is_of_values(finding) && by_chance.has(finding))))
+    }
+}
+
+/// It says that values differ from those of the revision before.
+pub(super) fn is_of_values(finding: &Finding) -> bool {
+    finding.is_of(RuleId::HookStaleDependency)
 }
 
 impl Asked {

@@ -25,6 +25,15 @@ pub enum Clock {
 }
 
 impl Clock {
+    /// Another time.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::AMinuteLater => Self::AYearLater,
+            Self::AYearLater => Self::AMinuteLater,
+        }
+    }
+
     fn now(self) -> &'static str {
         match self {
             Self::AMinuteLater => "(now | dateModify \"1m1s\")",

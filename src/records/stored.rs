@@ -219,6 +219,12 @@ impl StoredRecord {
         self.stored_as(status, Some(storage::record_name(&self.release, self.version)))
     }
 
+    /// The same in the place of the revision before: for comparing two renders of one revision.
+    #[must_use]
+    pub fn as_the_revision_before(self) -> Self {
+        Self { version: self.version.saturating_sub(1), was_deployed: true, ..self }
+    }
+
     fn is_failed_rollback(&self) -> bool {
         self.status == "failed" && self.operation() == Some(Operation::Rollback)
     }

@@ -15,14 +15,14 @@ use crate::cli::{code, run, stderr, stdout, temporary};
 use crate::helms::{folder, helms, path_with, stable_hooks};
 
 /// A migration Job with these lines of metadata.
-fn job(metadata: &str) -> String {
+pub(crate) fn job(metadata: &str) -> String {
     format!(
         "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: m\n  labels: {{app: migrate}}\n{metadata}spec:\n  \
          backoffLimit: 1\n  template: {{spec: {{restartPolicy: Never, containers: [{{name: a, image: b}}]}}}}\n"
     )
 }
 
-fn chart(name: &str, template: &str) -> String {
+pub(crate) fn chart(name: &str, template: &str) -> String {
     let chart = folder(name);
     fs::create_dir_all(chart.join("templates")).unwrap();
     fs::write(chart.join("Chart.yaml"), "apiVersion: v2\nname: c\nversion: 0.1.0\n").unwrap();
@@ -30,7 +30,7 @@ fn chart(name: &str, template: &str) -> String {
     chart.to_str().unwrap().to_owned()
 }
 
-fn with_each(name: &str, test: impl Fn(&dyn Fn(&[&str]) -> Output)) {
+pub(crate) fn with_each(name: &str, test: impl Fn(&dyn Fn(&[&str]) -> Output)) {
     for (number, helm) in helms().iter().enumerate() {
         let path = path_with(&format!("{name}-{number}"), helm);
         test(&|arguments| stable_hooks(&[&path], &[&["chart"], arguments].concat()));

@@ -15,6 +15,7 @@ mod canary;
 mod cases;
 mod chart_argocd;
 mod chart_changes;
+mod chart_configuration;
 mod chart_files;
 mod chart_helm;
 mod chart_many;

@@ -19,6 +19,7 @@ use super::upgraded::Upgraded;
 use crate::cli::arguments::{Judge, JudgeArguments, OutputFormat};
 use crate::cli::outcome::{Failure, Told};
 use crate::cli::release::Reading;
+use crate::cli::run::is_of_values;
 use crate::cluster;
 use crate::helm::Repository;
 use crate::helm::chart::Templates;
@@ -106,8 +107,7 @@ pub(super) fn compare(
         Some(release) if !judge.sees_cluster => live(release.objects_namespace(), told),
         Some(_) | None => judge.cluster.as_ref().clone(),
     };
-    let old = task.and_then(|task| task.old.as_ref());
-    let compared = Compare { arguments, old, judge, cluster, renders: &renders }.judge(release.as_ref());
+    let compared = Compare { arguments, task, judge, cluster, renders: &renders }.judge(release.as_ref());
     Ok(compared.map_err(|reason| told.cannot_judge(&reason)).ok())
 }
 
@@ -170,14 +170,19 @@ fn contents(render: &Render) -> String {
 /// The chart that is judged, its judge, and the cluster that it meets.
 struct Compare<'a> {
     arguments: &'a RenderArguments,
-    /// What the upgrade starts from, where it is another chart.
-    old: Option<&'a Chart>,
+    /// Of renders that are given there is none.
+    task: Option<&'a Task<'a>>,
     judge: &'a Judge,
     cluster: ClusterView,
     renders: &'a Renders,
 }
 
 impl Compare<'_> {
+    /// What the upgrade starts from, where it is another chart.
+    fn old(&self) -> Option<&Chart> {
+        self.task.and_then(|task| task.old.as_ref())
+    }
+
     fn judge(&self, release: Option<&Upgraded<'_>>) -> Result<Compared, String> {
         let dropped = self.renders.dropped_hooks(release);
         let upgrade = self.upgrade(&self.renders.upgrade, release, &dropped);
@@ -190,6 +195,7 @@ impl Compare<'_> {
             }
             Some(install) => self.judge_both(install, (&upgrade, soon.as_ref()))?,
         };
+        let judged = self.without_chance(judged, &upgrade, release, &dropped)?;
         let judged = if judged.has_found(RuleId::DroppedHook) {
             judged
         } else {
@@ -199,10 +205,32 @@ impl Compare<'_> {
         Ok(Compared { before, after: (upgrade, judged), says })
     }
 
+    /// Drops what differs by chance: with one chart and the same values on both sides, all of it.
+    fn without_chance(
+        &self,
+        judged: Judged,
+        upgrade: &StoredRecord,
+        release: Option<&Upgraded<'_>>,
+        dropped: &BTreeMap<String, String>,
+    ) -> Result<Judged, String> {
+        if !judged.findings().iter().any(is_of_values) {
+            return Ok(judged);
+        }
+        let is_another =
+            release.is_some() || self.task.is_some_and(|task| task.old.is_some() || task.values.old.is_some());
+        if !is_another {
+            return Ok(judged.retaining(|finding| !is_of_values(finding)));
+        }
+        let Some(again) = self.task.and_then(|task| self.renders.again(&task.folder)) else { return Ok(judged) };
+        let again = self.upgrade(&again, release, dropped);
+        let place = judged.place.clone();
+        self.judge.without_chance(judged, upgrade, again, &place)
+    }
+
     /// What is compared, and whether it agrees.
     fn says(&self, release: Option<&Upgraded<'_>>, says_something: bool) -> String {
         let Renders { install, upgrade, .. } = self.renders;
-        let before = match (release, self.old) {
+        let before = match (release, self.old()) {
             (Some(release), _) => format!("revision {} of {}", release.current.version(), release.current.release()),
             (None, Some(old)) => format!("the install of {}", old.source),
             (None, None) => "the install".to_owned(),
@@ -225,7 +253,7 @@ impl Compare<'_> {
         let left = install.left_by_install(self.arguments.release_name(), &self.renders.namespace);
         let installed = cluster.with_objects(left);
         let install = self.install(install);
-        if self.old.is_some() {
+        if self.old().is_some() {
             let judged = self.over(&install, upgrades, &installed)?;
             return Ok((Some((install, None)), judged));
         }

@@ -17,6 +17,7 @@ use super::task::{GivenValues, Task};
 use super::upgraded::Upgraded;
 use crate::cli::outcome::{Failure, Told, read};
 use crate::helm::chart::{Changes, Clock, Templates, ask_for_the_time, copy, of_hooks, that_look_up};
+use crate::helm::folder::Part;
 use crate::helm::line::line_of;
 use crate::helm::said::{dropped_hooks, lines_besides, missing_dependencies};
 use crate::helm::values::Values;
@@ -44,6 +45,16 @@ pub(super) struct Renders {
     pub(super) templates: Templates,
     /// The `helm.sh/hook` of each document that Helm has left out of the upgrade, because it knows no such event.
     pub(super) dropped: Vec<String>,
+    /// What the upgrade was rendered with, where Helm did that here.
+    pub(super) made: Option<Made>,
+}
+
+/// How the upgrade was rendered.
+pub(super) struct Made {
+    options: Options,
+    chart_values: Option<Vec<u8>>,
+    revision: u64,
+    clock: Clock,
 }
 
 impl Renders {
@@ -78,6 +89,7 @@ impl Renders {
             hook_templates,
             templates,
             dropped,
+            made: None,
         })
     }
 
@@ -93,6 +105,8 @@ impl Renders {
         let helm = Helm::of_the_user();
         let sides = folder.change(|folder| Sides::of(arguments, values, release, folder, told)).map_err(Failure)?;
         let next = release.map_or(2, |release| release.next);
+        // The stored release was rendered at its own time.
+        let clock = if release.is_some() { Clock::AMinuteLater } else { Clock::AYearLater };
         let (old, called_old) = match old {
             Some(old) => (old.chart.as_path(), &old.source),
             None => (chart.as_path(), source),
@@ -101,8 +115,6 @@ impl Renders {
             // Both at once; most of the time is Helm's.
             let upgrade = scope.spawn(|| {
                 let changes = |clock| Changes { revision: next, values: sides.chart_values.as_deref(), clock };
-                // The stored release was rendered at its own time.
-                let clock = if release.is_some() { Clock::AMinuteLater } else { Clock::AYearLater };
                 let copied = folder.change(|folder| copy(chart, changes(clock), folder)).map_err(HelmError::Copy)?;
                 let (copied, templates) = copied;
                 let upgrade = Rendered::from(helm.upgrade(&copied, &sides.upgrade)?);
@@ -146,9 +158,34 @@ impl Renders {
             }
         }
         let dropped = dropped_hooks(&said_of_upgrade);
-        let namespace = sides.upgrade.namespace;
+        let namespace = sides.upgrade.namespace.clone();
         let (chart, source) = (chart.clone(), source.clone());
-        Ok(Self { chart, source, namespace, install, upgrade, soon, apply_method, hook_templates, templates, dropped })
+        let made = Some(Made { options: sides.upgrade, chart_values: sides.chart_values, revision: next, clock });
+        Ok(Self {
+            chart,
+            source,
+            namespace,
+            install,
+            upgrade,
+            soon,
+            apply_method,
+            hook_templates,
+            templates,
+            dropped,
+            made,
+        })
+    }
+
+    /// The upgrade rendered once more, at another time; `None` where that cannot be.
+    pub(super) fn again(&self, folder: &Part<'_>) -> Option<Render> {
+        let Made { options, chart_values, revision, clock } = self.made.as_ref()?;
+        let copied = folder.change(|folder| {
+            let folder = folder.join("again");
+            fs::create_dir(&folder)?;
+            let changes = Changes { revision: *revision, values: chart_values.as_deref(), clock: clock.other() };
+            copy(&self.chart, changes, &folder)
+        });
+        Some(Rendered::from(Helm::of_the_user().upgrade(&copied.ok()?.0, options).ok()?).render)
     }
 
     /// The hooks that Helm has dropped from the upgrade, by the templates that can have made them.

@@ -134,6 +134,7 @@ impl Texts {
             hook_templates: Templates::new(),
             templates,
             dropped: dropped_hooks(&said),
+            made: None,
         };
         let course = if renders.install.is_some() { Course::OverAnother } else { Course::Again };
         Ok(Self { course, renders, again: Some(again), as_revision_2 })

@@ -68,7 +68,18 @@ impl Next {
         };
         let given = self.charts.get(&release.name).map(|path| Shown(&path.display().to_string()).to_string());
         let chart = given.unwrap_or_else(|| stored.chart_name());
-        Upgrade { chart, rendered: self.render(release, baseline, &stored) }
+        Upgrade { chart, rendered: self.render(release, baseline, &stored, Clock::AMinuteLater) }
+    }
+
+    /// The record of the same upgrade at another time.
+    pub(super) fn again(&self, release: &Installed) -> Option<StoredRecord> {
+        let (baseline, stored) = self.read(release).ok()?;
+        self.render(release, baseline, &stored, Clock::AYearLater).ok().map(|rendered| rendered.record)
+    }
+
+    /// It is another chart than the stored one.
+    pub(super) fn is_given(&self, release: &Installed) -> bool {
+        self.charts.contains_key(&release.name)
     }
 
     fn read(&self, release: &Installed) -> Result<(StoredRecord, StoredRelease), Trouble> {
@@ -86,7 +97,13 @@ impl Next {
         Ok((record, stored))
     }
 
-    fn render(&self, release: &Installed, baseline: StoredRecord, stored: &StoredRelease) -> Result<Rendered, Trouble> {
+    fn render(
+        &self,
+        release: &Installed,
+        baseline: StoredRecord,
+        stored: &StoredRelease,
+        clock: Clock,
+    ) -> Result<Rendered, Trouble> {
         let given = self.charts.get(&release.name);
         if given.is_none() {
             let subcharts = stored.subcharts(baseline.templates(self.limits).values());
@@ -95,7 +112,7 @@ impl Next {
             }
         }
         let own = self.folder.change(|folder| tempfile::tempdir_in(folder)).map_err(|error| cannot_write(&error))?;
-        let rendered = self.folder.change(|_| files(own.path(), release, stored, given)).and_then(|written| {
+        let rendered = self.folder.change(|_| files(own.path(), (release, stored), given, clock)).and_then(|written| {
             let options = self.options(release, stored, &written);
             let output = self.helm.upgrade(&written.chart, &options);
             let output = output.map_err(|error| self.does_not_render(error, stored, &written))?;
@@ -196,9 +213,9 @@ fn cannot_write(error: &dyn std::fmt::Display) -> Trouble {
 /// Writes what is stored and gives the copy that renders as the next revision.
 fn files(
     folder: &Path,
-    release: &Installed,
-    stored: &StoredRelease,
+    (release, stored): (&Installed, &StoredRelease),
     given: Option<&PathBuf>,
+    clock: Clock,
 ) -> Result<Written, Trouble> {
     let values = stored.values().map(|values| {
         let path = folder.join("values.json");
@@ -213,9 +230,8 @@ fn files(
         })?;
     }
     let into = folder.join("next");
-    let copied = fs::create_dir(&into).and_then(|()| {
-        copy(&chart, Changes { revision: release.next, values: None, clock: Clock::AMinuteLater }, &into)
-    });
+    let copied = fs::create_dir(&into)
+        .and_then(|()| copy(&chart, Changes { revision: release.next, values: None, clock }, &into));
     let (chart, templates) = copied.map_err(|error| match given {
         Some(given) => {
             Trouble { what: "the given chart cannot be read", reason: format!("{}: {error}", given.display()) }
