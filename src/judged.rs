@@ -177,8 +177,6 @@ impl Judged {
         (source, place): (String, Place),
         findings: Vec<finding::Finding>,
     ) -> Self {
-        let findings: Vec<_> = findings.into_iter().map(Finding::from).collect();
-        let is_denied = findings.iter().any(|finding| finding.level == Level::Deny);
         let [group, kind, namespace, name] = ["argoproj.io", "Application", "", name].map(str::to_owned);
         Self {
             source,
@@ -186,11 +184,21 @@ impl Judged {
             title: None,
             operation: "SYNC".to_owned(),
             object: Name { group, kind, namespace, name },
-            verdict: if is_denied { Verdict::Deny } else { Verdict::Allow },
-            findings,
+            verdict: Verdict::Allow,
+            findings: Vec::new(),
             patch: Patch::default(),
             hooks: Vec::new(),
         }
+        .with_findings(findings)
+    }
+
+    /// Adds findings of the rules for charts.
+    pub(crate) fn with_findings(mut self, findings: Vec<finding::Finding>) -> Self {
+        self.findings.extend(findings.into_iter().map(Finding::from));
+        if self.findings.iter().any(|finding| finding.level == Level::Deny) {
+            self.verdict = Verdict::Deny;
+        }
+        self
     }
 
     /// One result of two that were asked for one thing: the other's object, and what both found, once.

@@ -2,8 +2,9 @@
 
 use crate::cluster::Cluster;
 use crate::finding::Finding;
-use crate::judge::{objects, releases, syncs};
+use crate::judge::{charts, objects, releases};
 use crate::note::{Note, NoteKind};
+use crate::renders::Renders;
 use crate::request::{Change, Request};
 use crate::settings::Settings;
 use crate::subject::change::Context;
@@ -32,5 +33,10 @@ pub fn evaluate(request: &Request, settings: &Settings, cluster: &dyn Cluster) -
 
 /// Judges a chart as Argo CD syncs it.
 pub fn evaluate_syncs(syncs: &Syncs<'_>, settings: &Settings) -> Vec<Finding> {
-    syncs::check(syncs, settings)
+    charts::of_syncs(syncs, settings)
+}
+
+/// Judges a chart as Helm upgrades it with the same values.
+pub fn evaluate_renders(renders: &Renders<'_>, settings: &Settings) -> Vec<Finding> {
+    charts::of_renders(renders, settings)
 }

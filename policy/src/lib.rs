@@ -38,6 +38,7 @@ pub mod object;
 mod patch;
 mod pod_template;
 pub mod references;
+pub mod renders;
 pub mod request;
 pub mod rule;
 pub mod rules;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use helm::yaml::Head;
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -20,6 +21,13 @@ pub struct Name {
 }
 
 impl Name {
+    /// That of a document; one without a namespace goes to this one.
+    pub(crate) fn of(head: &Head, namespace: &str) -> Self {
+        let namespace = if head.namespace.is_empty() { namespace } else { &head.namespace };
+        let [group, kind, namespace, name] = [head.group(), &head.kind, namespace, &head.name].map(str::to_owned);
+        Self { group, kind, namespace, name }
+    }
+
     pub(crate) fn core(kind: &str, namespace: &str, name: &str) -> Self {
         let [group, kind, namespace, name] = ["", kind, namespace, name].map(str::to_owned);
         Self { group, kind, namespace, name }

@@ -32,6 +32,7 @@ macro_rules! each_rule {
             release::hook_log_retention => HookLogRetention("hook-log-retention", Release, Warn),
             release::shared_hook_account => SharedHookAccount("shared-hook-account", Release, Warn),
             release::conditional_hook_template => ConditionalHookTemplate("conditional-hook-template", Release, Warn),
+            chart::install_only_resource => InstallOnlyResource("install-only-resource", Chart, Warn),
             chart::argocd_first_sync => ArgocdFirstSync("argocd-first-sync", Chart, Deny),
             chart::argocd_flip => ArgocdFlip("argocd-flip", Chart, Deny),
             chart::argocd_immutable_job => ArgocdImmutableJob("argocd-immutable-job", Chart, Deny),

@@ -42,6 +42,7 @@ mod chart {
     pub(super) mod argocd_flip;
     pub(super) mod argocd_immutable_job;
     pub(super) mod argocd_runs_twice;
+    pub(super) mod install_only_resource;
 }
 
 macro_rules! dispatch {

@@ -11,6 +11,7 @@ use stable_hooks_host::cluster::ClusterView;
 use stable_hooks_host::metadata::{Metadata, check_for_releases};
 #[cfg(feature = "runtime")]
 use stable_hooks_host::runtime::{DEFAULT_TIMEOUT, Policy};
+use stable_hooks_policy::Settings;
 
 use super::outcome::{Failure, read};
 use crate::cluster;
@@ -134,6 +135,11 @@ impl<F: OutputFormat> JudgeArguments<F> {
 }
 
 impl Judge {
+    /// The settings, for the rules that no policy is asked.
+    pub(in crate::cli) fn native_settings(&self) -> Result<Settings, String> {
+        Settings::parse(self.settings.handed()).map_err(|errors| errors.to_string())
+    }
+
     /// The same judge with these settings.
     pub(in crate::cli) fn with_settings(self, settings: Value) -> Result<Self, EngineError> {
         check_settings(self.engine.as_ref(), &settings)?;

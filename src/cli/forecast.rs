@@ -222,13 +222,19 @@ fn forecast(judge: &Judge, release: &Installed, next: &Next) -> Forecast {
             (release.record(), place.clone()),
         );
         let judged = judged.and_then(|judged| match judged.findings().iter().any(is_of_values) {
-            // The stored chart with the stored values renders other values by chance alone.
-            true if !next.is_given(release) => Ok(judged.retaining(|finding| !is_of_values(finding))),
-            true => match next.again(release) {
+            true if next.is_given(release) => match next.again(release) {
                 Some(again) => judge.without_chance(judged, &rendered.record, again, &place),
                 None => Ok(judged),
             },
+            // The stored chart with the stored values renders other values by chance alone.
+            true => Ok(judged.retaining(|finding| !is_of_values(finding))),
             false => Ok(judged),
+        });
+        // Another policy has settings of its own.
+        let settings = judge.native_settings().ok().filter(|_| !next.is_given(release));
+        let judged = judged.map(|judged| match settings {
+            Some(settings) => judged.with_findings(rendered.against_the_installed(&settings, next.limits)),
+            None => judged,
         });
         let judged = judged.map_err(|reason| Trouble { what: "it cannot be judged", reason })?;
         let judged = judged.in_templates(|object, path| rendered.template(object, path));

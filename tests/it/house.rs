@@ -119,6 +119,7 @@ const STACKS: [(&str, &[&str]); 4] = [
             "verdict",
             "subject",
             "sync",
+            "renders",
             "rules",
             "judge",
             "evaluate",

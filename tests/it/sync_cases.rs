@@ -1,16 +1,18 @@
-//! `tests/cases/<rule for charts>/<accepts|warns|denies>-<what>.yaml`: what Argo CD's syncs of a text get, one sentence a
-//! file.
+//! `tests/cases/<rule for charts>/<accepts|warns|denies>-<what>.yaml`: what Argo CD's syncs of a text get, or Helm's
+//! upgrade, one sentence a file.
 //!
 //! `new` is the text that is synced, `old` the one that was synced before, `again` the new one rendered once more, and
-//! `asRevision2` that with another revision. The application is in namespace `shop`. No policy is asked: the rules for
+//! `asRevision2` that with another revision. The application is in namespace `shop`. Where Helm deploys, `install` is what
+//! is installed, as `revision` if a record holds it, and `upgrade` the upgrade over it. No policy is asked: the rules for
 //! charts are the command line's.
 
 use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
-use stable_hooks_policy::evaluate::evaluate_syncs;
+use stable_hooks_policy::evaluate::{evaluate_renders, evaluate_syncs};
 use stable_hooks_policy::finding::Finding;
+use stable_hooks_policy::renders::Renders;
 use stable_hooks_policy::rule::{Effect, Family};
 use stable_hooks_policy::sync::{Manifest, Syncs};
 use stable_hooks_policy::{RuleId, Settings};
@@ -24,7 +26,12 @@ use crate::releases::render;
 struct Case {
     #[serde(default)]
     settings: Value,
+    install: Option<String>,
+    #[serde(default)]
+    upgrade: String,
+    revision: Option<u64>,
     old: Option<String>,
+    #[serde(default)]
     new: String,
     again: Option<String>,
     as_revision2: Option<String>,
@@ -57,8 +64,11 @@ pub(crate) fn said() -> impl Iterator<Item = String> {
     cases.flat_map(|path| read::<Case>(&path).unwrap().findings()).map(|finding| text(&finding))
 }
 
-/// The findings about texts, each behind a line that says which one it is: `# next` and `# again`.
+/// The findings about texts, each behind a line that says which one it is: `# next` and `# again`, or `# upgrade`.
 pub(crate) fn judge(text: &str, settings: &Value) -> Vec<Finding> {
+    if let Some((install, upgrade)) = text.split_once("\n# upgrade\n") {
+        return evaluate_upgrade([install, upgrade], None, settings);
+    }
     let (first, next) = match text.split_once("\n# next\n") {
         Some((first, next)) => (Some(first), next),
         None => (None, text),
@@ -76,6 +86,12 @@ fn evaluate(new: &str, others: [Option<&str>; 3], settings: &Value) -> Vec<Findi
     let new = manifest(new);
     let syncs = Syncs { old: old.as_ref(), new: &new, again: again.as_ref(), as_revision_2: as_revision_2.as_ref() };
     evaluate_syncs(&syncs, &Settings::parse(settings).unwrap())
+}
+
+fn evaluate_upgrade(texts: [&str; 2], revision: Option<u64>, settings: &Value) -> Vec<Finding> {
+    let [install, upgrade] = texts.map(render::read);
+    let renders = Renders::of(&install.documents, &upgrade.documents, "shop", revision);
+    evaluate_renders(&renders, &Settings::parse(settings).unwrap())
 }
 
 pub(crate) fn reported(findings: &[Finding]) -> Vec<String> {
@@ -123,6 +139,9 @@ fn check(path: &Path) -> Result<(), String> {
 
 impl Case {
     fn findings(&self) -> Vec<Finding> {
+        if let Some(install) = &self.install {
+            return evaluate_upgrade([install, &self.upgrade], self.revision, &self.settings);
+        }
         let others = [&self.old, &self.again, &self.as_revision2].map(Option::as_deref);
         evaluate(&self.new, others, &self.settings)
     }

@@ -1,6 +1,7 @@
 //! How a rule's file declares its rule.
 
 use crate::finding::{Problem, ReleaseProblem};
+use crate::renders::Renders;
 use crate::subject::change::Context;
 use crate::subject::release::Release;
 use crate::sync::Syncs;
@@ -19,12 +20,19 @@ pub(crate) struct Rule {
 pub(crate) enum Check {
     Object(fn(&Context<'_>) -> Option<Problem>),
     Release(fn(&Release<'_>) -> Vec<ReleaseProblem>, Reach),
-    /// The command line's alone.
-    Chart(fn(&Syncs<'_>) -> Vec<ReleaseProblem>),
+    /// Of a chart as Argo CD deploys it: the command line's alone.
+    Syncs(fn(&Syncs<'_>) -> Vec<ReleaseProblem>),
+    /// Of a chart as Helm upgrades it: the command line's alone.
+    Renders(fn(&Renders<'_>) -> Vec<ReleaseProblem>),
 }
 
 /// In the place of a check of charts inside the wasm, where no chart comes.
-pub(crate) fn unchecked(_: &Syncs<'_>) -> Vec<ReleaseProblem> {
+pub(crate) fn unchecked_syncs(_: &Syncs<'_>) -> Vec<ReleaseProblem> {
+    Vec::new()
+}
+
+/// As [`unchecked_syncs`].
+pub(crate) fn unchecked_renders(_: &Renders<'_>) -> Vec<ReleaseProblem> {
     Vec::new()
 }
 
@@ -41,11 +49,18 @@ pub(crate) enum Reach {
 
 /// Declares a rule: its page is captured once, for rustdoc, the web and `explain`.
 macro_rules! declare_rule {
-    ($(#[doc = $doc:literal])+ summary: $summary:literal, check: Chart($check:path) $(,)?) => {
+    ($(#[doc = $doc:literal])+ summary: $summary:literal, check: Syncs($check:path) $(,)?) => {
         $crate::rules::declare::declare_rule! {
             $(#[doc = $doc])+
             summary: $summary,
-            check: Chart((if cfg!(target_arch = "wasm32") { $crate::rules::declare::unchecked } else { $check })),
+            check: Syncs((if cfg!(target_arch = "wasm32") { $crate::rules::declare::unchecked_syncs } else { $check })),
+        }
+    };
+    ($(#[doc = $doc:literal])+ summary: $summary:literal, check: Renders($check:path) $(,)?) => {
+        $crate::rules::declare::declare_rule! {
+            $(#[doc = $doc])+
+            summary: $summary,
+            check: Renders((if cfg!(target_arch = "wasm32") { $crate::rules::declare::unchecked_renders } else { $check })),
         }
     };
     ($(#[doc = $doc:literal])+ summary: $summary:literal, check: $family:ident($($check:expr),+) $(,)?) => {

@@ -10,6 +10,8 @@ use helm::storage::Storage;
 use helm::write::{Document, Revision};
 use stable_hooks_host::cluster::ClusterView;
 use stable_hooks_policy::RuleId;
+use stable_hooks_policy::evaluate::evaluate_renders;
+use stable_hooks_policy::renders;
 use stable_hooks_policy::shown::Shown;
 
 use super::arguments::RenderArguments;
@@ -195,7 +197,12 @@ impl Compare<'_> {
             }
             Some(install) => self.judge_both(install, (&upgrade, soon.as_ref()))?,
         };
-        let judged = self.without_chance(judged, &upgrade, release, &dropped)?;
+        let judged = if self.is_one_chart(release) {
+            // By chance alone another value would be rendered.
+            self.with_what_the_install_alone_has(judged.retaining(|finding| !is_of_values(finding)))
+        } else {
+            self.without_chance(judged, &upgrade, release, &dropped)?
+        };
         let judged = if judged.has_found(RuleId::DroppedHook) {
             judged
         } else {
@@ -205,7 +212,24 @@ impl Compare<'_> {
         Ok(Compared { before, after: (upgrade, judged), says })
     }
 
-    /// Drops what differs by chance: with one chart and the same values on both sides, all of it.
+    /// Both sides are renders of one chart with the same values, as far as anybody knows.
+    fn is_one_chart(&self, release: Option<&Upgraded<'_>>) -> bool {
+        let is_another = |task: &Task<'_>| task.old.is_some() || task.values.old.is_some();
+        release.is_none() && !self.task.is_some_and(is_another)
+    }
+
+    fn with_what_the_install_alone_has(&self, judged: Judged) -> Judged {
+        // Another policy has settings of its own.
+        let (Some(install), Ok(settings)) = (&self.renders.install, self.judge.native_settings()) else {
+            return judged;
+        };
+        let upgrade = &self.renders.upgrade;
+        let renders = renders::Renders::of(&install.documents, &upgrade.documents, &self.renders.namespace, None);
+        let judged = judged.with_findings(evaluate_renders(&renders, &settings));
+        judged.in_templates(|object, path| self.renders.template(object, path))
+    }
+
+    /// Drops what differs by chance.
     fn without_chance(
         &self,
         judged: Judged,
@@ -215,11 +239,6 @@ impl Compare<'_> {
     ) -> Result<Judged, String> {
         if !judged.findings().iter().any(is_of_values) {
             return Ok(judged);
-        }
-        let is_another =
-            release.is_some() || self.task.is_some_and(|task| task.old.is_some() || task.values.old.is_some());
-        if !is_another {
-            return Ok(judged.retaining(|finding| !is_of_values(finding)));
         }
         let Some(again) = self.task.and_then(|task| self.renders.again(&task.folder)) else { return Ok(judged) };
         let again = self.upgrade(&again, release, dropped);

@@ -90,7 +90,7 @@ pub(super) fn sync(
         (None, Some(first), Some(next)) => Texts::given(arguments, [first, next], told),
         (None, _, _) => Err(Failure("there is no chart to judge".to_owned())),
     }?;
-    let settings = Settings::parse(judge.settings.handed()).map_err(|errors| Failure(errors.to_string()))?;
+    let settings = judge.native_settings().map_err(Failure)?;
     Ok(texts.judge(arguments.release_name(), &settings, shows_values))
 }
 

@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 
 use helm::record::Limits;
 use helm::write::Revision;
+use stable_hooks_policy::Settings;
+use stable_hooks_policy::evaluate::evaluate_renders;
+use stable_hooks_policy::finding::Finding;
 use stable_hooks_policy::name::Name;
+use stable_hooks_policy::renders::Renders;
 use stable_hooks_policy::shown::Shown;
 
 use crate::cli::chart::renders::{by_template, origin};
@@ -182,6 +186,14 @@ impl Rendered {
         };
         let record = StoredRecord::of(&revision, release.storage, &release.namespace);
         Ok(Self { record, baseline, namespace, render, templates })
+    }
+
+    /// What the rules for charts find between the revision that is installed and this upgrade.
+    pub(super) fn against_the_installed(&self, settings: &Settings, limits: Limits) -> Vec<Finding> {
+        let Some(installed) = self.baseline.decoded(limits) else { return Vec::new() };
+        let installed = Render::read(installed.manifest.as_bytes());
+        let (documents, revision) = (&installed.documents, Some(self.baseline.version()));
+        evaluate_renders(&Renders::of(documents, &self.render.documents, &self.namespace, revision), settings)
     }
 
     /// Where in the chart an object's field comes from, as Helm calls it.

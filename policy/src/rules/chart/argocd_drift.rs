@@ -66,7 +66,7 @@ declare_rule! {
     /// - Argo CD, "Helm": random data
     /// - Argo CD issue 5979: what a sync would change is not shown
     summary: "under Argo CD: a name or a field differs at every render, or a Job's name has the revision in it, which is always 1",
-    check: Chart(check),
+    check: Syncs(check),
 }
 
 const SEPARATORS: [char; 3] = ['-', '.', '_'];

@@ -70,7 +70,7 @@ declare_rule! {
     /// - Argo CD issue 7536: a pre-upgrade hook runs at the first sync and hangs
     /// - Argo CD, "Helm": how Helm's hooks are mapped
     summary: "under Argo CD: a hook needs an object that only a later phase or wave of the same sync creates",
-    check: Chart(check),
+    check: Syncs(check),
 }
 
 fn check(syncs: &Syncs<'_>) -> Vec<ReleaseProblem> {

@@ -54,7 +54,7 @@ declare_rule! {
     ///
     /// - Argo CD, "Resource Hooks": hooks are not compared with git
     summary: "under Argo CD: a Job or ServiceAccount changes from resource to hook or back between two texts",
-    check: Chart(check),
+    check: Syncs(check),
 }
 
 fn check(syncs: &Syncs<'_>) -> Vec<ReleaseProblem> {

@@ -61,7 +61,7 @@ declare_rule! {
     /// - Argo CD, "Sync Options": Force and Replace
     /// - Kubernetes, "Jobs": the pod template of a Job
     summary: "under Argo CD: a Job that is patched, not made anew, has another pod template: the sync fails",
-    check: Chart(check),
+    check: Syncs(check),
 }
 
 fn check(syncs: &Syncs<'_>) -> Vec<ReleaseProblem> {

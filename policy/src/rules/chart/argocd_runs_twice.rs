@@ -41,7 +41,7 @@ declare_rule! {
     ///
     /// - Argo CD, "Helm": how Helm's hooks are mapped
     summary: "under Argo CD: the hook belongs to more than one phase, and runs in each of them at every sync",
-    check: Chart(check),
+    check: Syncs(check),
 }
 
 fn check(syncs: &Syncs<'_>) -> Vec<ReleaseProblem> {

@@ -319,9 +319,8 @@ fn standing(head: &Head, is_migration: bool) -> Standing {
     }
 }
 
-/// A document without a namespace goes where the release goes.
+/// As the record names it, which can say more than its head.
 fn key(head: &Head, kind: &str, name: &str, record: &Record) -> Name {
-    let namespace = if head.namespace.is_empty() { &record.namespace } else { &head.namespace };
-    let [group, kind, namespace, name] = [head.group(), kind, namespace, name].map(str::to_owned);
-    Name { group, kind, namespace, name }
+    let [kind, name] = [kind, name].map(str::to_owned);
+    Name { kind, name, ..Name::of(head, &record.namespace) }
 }

@@ -1,0 +1,77 @@
+//! Two renders of one chart with the same values, as Helm reads them: what is installed, and the upgrade over it.
+
+use std::collections::BTreeSet;
+
+use helm::write::{Document, Identity};
+use helm::yaml::{self, Head};
+use helm::{RESOURCE_POLICY, manifest};
+use serde_json::Value;
+
+use crate::name::Name;
+use crate::object::MIGRATION_LABEL;
+
+/// What the rules for charts look at where Helm deploys.
+#[derive(Debug)]
+pub struct Renders<'a> {
+    pub installed: Vec<Rendered<'a>>,
+    pub upgrade: Vec<Rendered<'a>>,
+    /// The revision that is installed; none where the install is only rendered.
+    pub revision: Option<u64>,
+}
+
+/// One object of a render.
+#[derive(Debug)]
+pub struct Rendered<'a> {
+    pub name: Name,
+    /// From the chart's name on; empty where the text does not say it.
+    pub template: &'a str,
+    pub is_hook: bool,
+    /// `helm.sh/resource-policy: keep`: Helm does not delete it.
+    pub is_kept: bool,
+    pub is_opted_out: bool,
+    text: &'a str,
+    /// Where the text is a list that holds it.
+    item: Option<Value>,
+}
+
+impl<'a> Renders<'a> {
+    /// Documents without a namespace go to this one.
+    pub fn of(installed: &'a [Document], upgrade: &'a [Document], namespace: &str, revision: Option<u64>) -> Self {
+        let [installed, upgrade] = [installed, upgrade].map(|documents| {
+            let created = documents.iter().filter(|document| document.identity != Identity::Dropped);
+            created.flat_map(|document| Rendered::of(document, namespace)).collect()
+        });
+        Self { installed, upgrade, revision }
+    }
+
+    pub(crate) fn names_of_upgrade(&self) -> BTreeSet<&Name> {
+        self.upgrade.iter().map(|object| &object.name).collect()
+    }
+}
+
+impl<'a> Rendered<'a> {
+    fn of(document: &'a Document, namespace: &str) -> Vec<Self> {
+        let is_hook = matches!(document.identity, Identity::Hook(_));
+        let rendered = |head: &Head, item| Self {
+            name: Name::of(head, namespace),
+            template: &document.template,
+            is_hook,
+            is_kept: head.annotations.get(RESOURCE_POLICY).is_some_and(|policy| helm::keeps(policy)),
+            is_opted_out: head.labels.get(MIGRATION_LABEL).is_some_and(|label| label == "false"),
+            text: &document.text,
+            item,
+        };
+        let is_list = document.head.kind.ends_with("List");
+        let items = if is_list { manifest::items(&document.text, &yaml::Limits::default()) } else { Vec::new() };
+        if items.is_empty() {
+            return vec![rendered(&document.head, None)];
+        }
+        items.into_iter().map(|(head, item)| rendered(&head, Some(item))).collect()
+    }
+
+    /// The whole object, read now; null where it cannot be read.
+    pub(crate) fn object(&self) -> Value {
+        let read = || yaml::parse(self.text, &yaml::Limits::default()).ok().flatten().map(|(_, object)| object);
+        self.item.clone().or_else(read).unwrap_or_default()
+    }
+}
