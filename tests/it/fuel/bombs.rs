@@ -60,7 +60,11 @@ fn stored(packed: &[u8]) -> Vec<u8> {
 }
 
 fn record(manifest: &str, hooks: &[String]) -> Vec<u8> {
-    let hook = |manifest: &String| json!({"name": "a", "kind": "Job", "path": "a/templates/a.yaml", "manifest": manifest, "events": ["pre-install"]});
+    record_at("pre-install", manifest, hooks)
+}
+
+fn record_at(event: &str, manifest: &str, hooks: &[String]) -> Vec<u8> {
+    let hook = |manifest: &String| json!({"name": "a", "kind": "Job", "path": "a/templates/a.yaml", "manifest": manifest, "events": [event]});
     let record = json!({
         "name": "orders", "namespace": "shop", "version": 1, "info": {"status": "pending-install"},
         "manifest": manifest, "hooks": hooks.iter().map(hook).collect::<Vec<_>>(),
@@ -94,6 +98,14 @@ fn bombs() -> Vec<Bomb> {
     };
     let references_of_many: Vec<_> = (0..500).map(referring).collect();
     let hooks_of_many: Vec<_> = (0..20_000).map(|n| hook(&format!("j{n}"), "{}")).collect();
+    // Each waits for one Job many times.
+    let waiting = |n: usize| {
+        let jobs = "job/a ".repeat(500);
+        format!(
+            "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: d{n}}}\nspec: {{template: {{spec: {{initContainers: \
+             [{{name: w, image: a, args: [sh, -c, kubectl wait {jobs}]}}]}}}}}}\n"
+        )
+    };
     let open = "[".repeat(10_000);
     let closed = open.clone() + &"]".repeat(10_000);
     let with = |annotations: Value| job(&json!({"annotations": annotations}), &json!({}));
@@ -127,6 +139,13 @@ fn bombs() -> Vec<Bomb> {
             4400,
             36,
             " more: the audit annotation",
+        ),
+        (
+            "500 workloads that wait 500 times",
+            record_at("post-install", &many(500, &waiting), hooks_of_many.get(..500).unwrap()),
+            2300,
+            8,
+            "hook-wait-deadlock",
         ),
         ("an annotation of 1 MiB", with(json!({"helm.sh/hook": "a".repeat(MIB)})), 210, 6, "unknown-hook-event"),
         (

@@ -94,8 +94,10 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
             // The same Service is the same problem, however many variables name it.
             let mut seen = BTreeSet::new();
             for reference in named_services(object, &hook.key.namespace, &services) {
-                if seen.insert((reference.namespace, reference.name)) {
-                    problems.extend(missing_service(release, hook, &reference));
+                let namespace = reference.namespace.unwrap_or(&hook.key.namespace);
+                let key = Name::core(reference.kind.as_str(), namespace, reference.name);
+                if seen.insert(key.clone()) {
+                    problems.extend(missing_service(release, hook, &key, &reference.field));
                 }
             }
         }
@@ -130,20 +132,13 @@ fn missing_object(release: &Release<'_>, hook: &HookDocument<'_>, reference: &Re
     }
 }
 
-fn missing_service(
-    release: &Release<'_>,
-    hook: &HookDocument<'_>,
-    reference: &Reference<'_>,
-) -> Option<ReleaseProblem> {
-    let namespace = reference.namespace.unwrap_or(&hook.key.namespace);
-    let key = Name::core(reference.kind.as_str(), namespace, reference.name);
-    let template = release.record.resource(&key)?.template;
-    let exists = release.exists_before(&key);
+fn missing_service(release: &Release<'_>, hook: &HookDocument<'_>, key: &Name, field: &str) -> Option<ReleaseProblem> {
+    let template = release.record.resource(key)?.template;
+    let exists = release.exists_before(key);
     if exists == Some(true) {
         return None;
     }
-    let late = Late { release, hook, key: &key, template, field: &reference.field, exists };
-    Some(late.named().warn_at_most())
+    Some(Late { release, hook, key, template, field, exists }.named().warn_at_most())
 }
 
 /// An object that the release creates only after the hook that names it.

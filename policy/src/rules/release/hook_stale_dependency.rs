@@ -1,5 +1,5 @@
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use helm::record::decode_base64;
 use serde_json::Value;
@@ -121,94 +121,145 @@ const NAMED: usize = 3;
 
 fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
     let mut problems = Vec::new();
+    // Many hooks can read one object, which is compared once.
+    let (mut places, mut differences) = (BTreeMap::new(), Vec::new());
     for hook in release.hooks_now().filter(|hook| release.runs_before_resources(hook)) {
-        // A volume and a variable can read the same.
-        let mut said = BTreeSet::new();
+        let (mut found_places, mut found) = (BTreeMap::new(), Vec::new());
         for source in hook.object.iter().flat_map(value_sources) {
             let Reference { kind, name, .. } = source.reference;
             let key = Name::core(kind.as_str(), &hook.key.namespace, name);
-            let Some(change) = Change::of(release, &key, &source) else { continue };
-            if said.insert((key.clone(), change.keys.clone())) {
-                problems.extend(change.describe(release, hook, &key, &source));
+            let next = differences.len();
+            let place = *places.entry(key.clone()).or_insert(next);
+            if place == next {
+                differences.push(Difference::of(release, &key, kind));
             }
+            let Some(difference) = differences.get(place).filter(|difference| !difference.is_none()) else { continue };
+            let next = found.len();
+            let place = *found_places.entry(key.clone()).or_insert(next);
+            if place == next {
+                found.push(Found::new(key));
+            }
+            if let Some(found) = found.get_mut(place) {
+                found.add(source, difference);
+            }
+        }
+        for found in found {
+            problems.extend(found.describe(release, hook));
         }
     }
     problems
 }
 
-/// What this revision changes of what a hook reads.
-struct Change {
-    keys: Vec<String>,
-    /// The pod cannot start before they are there.
-    are_missing: bool,
+/// The keys of an object whose values this revision changes, and those that it adds.
+#[derive(Default)]
+struct Difference {
+    changed: BTreeSet<String>,
+    added: BTreeSet<String>,
 }
 
-impl Change {
-    /// `None` where nothing is known to change. What a revision that has failed left behind is not known.
-    fn of(release: &Release<'_>, key: &Name, source: &Source<'_>) -> Option<Self> {
+impl Difference {
+    /// Nothing is known of what a revision that has failed left behind.
+    fn of(release: &Release<'_>, key: &Name, kind: RefKind) -> Self {
+        let mut difference = Self::default();
         if release.record.hook(key).is_some() || release.has_baseline_failed {
-            return None;
+            return difference;
         }
-        let (new, old) = (release.record.resource(key)?, release.baseline.as_ref()?.resource(key)?);
+        let old = release.baseline.as_ref().and_then(|baseline| baseline.resource(key));
+        let (Some(new), Some(old)) = (release.record.resource(key), old) else { return difference };
         if new.is_the_same_as(old) {
-            return None;
+            return difference;
         }
-        let (new, old) = (new.read()?, old.read()?);
-        let all = || keys(&new).map(str::to_owned).collect::<BTreeSet<_>>();
-        let read =
-            if source.keys.is_empty() { all() } else { source.keys.iter().map(|key| (*key).to_owned()).collect() };
-        let (mut changed, mut missing) = (Vec::new(), Vec::new());
-        for key in read {
-            match (value(&new, source.reference.kind, &key), value(&old, source.reference.kind, &key)) {
-                (Some(_), None) if !source.keys.is_empty() && !source.is_optional => missing.push(key),
-                (Some(new), old) if Some(&new) != old.as_ref() => changed.push(key),
-                (Some(_) | None, _) => {}
+        let (Some(new), Some(old)) = (new.read(), old.read()) else { return difference };
+        for key in keys(&new) {
+            let (new, old) = (value(&new, kind, key), value(&old, kind, key));
+            if new.is_some() && new != old {
+                let keys = if old.is_some() { &mut difference.changed } else { &mut difference.added };
+                keys.insert(key.to_owned());
             }
         }
-        let are_missing = !missing.is_empty();
-        let keys = if are_missing { missing } else { changed };
-        (!keys.is_empty()).then_some(Self { keys, are_missing })
+        difference
     }
 
-    fn describe(
-        &self,
-        release: &Release<'_>,
-        hook: &HookDocument<'_>,
-        key: &Name,
-        source: &Source<'_>,
-    ) -> Option<ReleaseProblem> {
+    fn is_none(&self) -> bool {
+        self.changed.is_empty() && self.added.is_empty()
+    }
+}
+
+/// What a hook reads of one object, of that which changes.
+struct Found {
+    key: Name,
+    /// That which names it first.
+    field: String,
+    reads_all: bool,
+    keys: BTreeSet<String>,
+    /// Without these the pod does not start.
+    missing: BTreeSet<String>,
+}
+
+impl Found {
+    fn new(key: Name) -> Self {
+        let (field, keys, missing) = Default::default();
+        Self { key, field, reads_all: false, keys, missing }
+    }
+
+    fn add(&mut self, source: Source<'_>, difference: &Difference) {
+        let Source { reference, keys, is_optional } = source;
+        let was_empty = self.keys.is_empty() && self.missing.is_empty();
+        if keys.is_empty() && !self.reads_all {
+            self.reads_all = true;
+            self.keys.extend(difference.changed.iter().chain(&difference.added).cloned());
+        }
+        for key in keys {
+            if difference.added.contains(key) && !is_optional {
+                self.missing.insert(key.to_owned());
+            } else if difference.added.contains(key) || difference.changed.contains(key) {
+                self.keys.insert(key.to_owned());
+            }
+        }
+        if was_empty {
+            self.field = reference.field;
+        }
+    }
+
+    fn describe(&self, release: &Release<'_>, hook: &HookDocument<'_>) -> Option<ReleaseProblem> {
+        let key = &self.key;
         let template = release.record.resource(key)?.template;
-        let (wanted, field) = (key.seen_from(&hook.key.namespace), &source.reference.field);
+        let (wanted, field) = (key.seen_from(&hook.key.namespace), &self.field);
         let (operation, event) = (release.operation.as_str(), release.operation.pre().as_str());
-        let keys = self.named(source);
-        let message = if self.are_missing {
+        let is_missing = !self.missing.is_empty();
+        let read = if is_missing { &self.missing } else { &self.keys };
+        // A Secret's own keys are part of what it holds; those that the hook names are not.
+        let is_secret = !is_missing && self.reads_all && key.kind == RefKind::Secret.as_str();
+        let keys = match (read.len(), is_secret) {
+            (0, _) => return None,
+            (_, true) => "data".to_owned(),
+            (_, false) => named(read),
+        };
+        let then = if is_missing {
             format!(
-                "reads {keys} of {wanted} ({field}), which the revision before does not have and this {operation} adds only \
-                 after a {event} hook: its pod cannot start, and the {operation} waits until its timeout."
+                "which the revision before does not have and this {operation} adds only after a {event} hook: its pod cannot \
+                 start, and the {operation} waits until its timeout."
             )
         } else {
             format!(
-                "reads {keys} of {wanted} ({field}), which this {operation} changes only after a {event} hook: the hook runs \
-                 with what the revision before has there."
+                "which this {operation} changes only after a {event} hook: the hook runs with what the revision before has \
+                 there."
             )
         };
+        let message = format!("reads {keys} of {wanted} ({field}), {then}");
         let remedy = brought_along(release, hook, key, template);
         let problem = hook.problem(FieldPath::annotation(helm::HOOK), message, remedy).about(key, field);
-        Some(if self.are_missing { problem.ending_in(Outcome::Hangs) } else { problem })
+        Some(if is_missing { problem.ending_in(Outcome::Hangs) } else { problem })
     }
+}
 
-    /// A Secret's own keys are part of what it holds.
-    fn named(&self, source: &Source<'_>) -> String {
-        if source.reference.kind == RefKind::Secret && source.keys.is_empty() {
-            return "data".to_owned();
-        }
-        let mut named: Vec<_> = self.keys.iter().take(NAMED).map(|key| Shown(key).to_string()).collect();
-        let more = self.keys.len().saturating_sub(NAMED);
-        if more > 0 {
-            named.push(format!("{more} more"));
-        }
-        named.join(", ")
+fn named(keys: &BTreeSet<String>) -> String {
+    let mut named: Vec<_> = keys.iter().take(NAMED).map(|key| Shown(key).to_string()).collect();
+    let more = keys.len().saturating_sub(NAMED);
+    if more > 0 {
+        named.push(format!("{more} more"));
     }
+    named.join(", ")
 }
 
 /// The keys of a ConfigMap or a Secret.

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use helm::Event;
 
 use crate::finding::{FieldPath, Outcome, ReleaseProblem, Remedy};
@@ -86,30 +88,39 @@ const AWAITED: [(&str, &str); 6] = [
     ("", "Pod"),
 ];
 
+/// One of these is in what waits; a backslash can spell it in another way.
+const WAITS: [&str; 4] = ["wait", "until", "while", "\\"];
+
 fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
-    let jobs: Vec<_> = release.hooks_now().filter(|hook| is_still_to_come(release, hook)).collect();
-    if jobs.is_empty() {
+    if !release.hooks_now().any(|hook| is_still_to_come(release, hook)) {
         return Vec::new();
     }
-    let mut problems = Vec::new();
+    let (mut places, mut waits) = (BTreeMap::new(), Vec::new());
     for workload in release.record.resources.iter().filter(|workload| is_awaited(&workload.key)) {
-        let is_named = |hook: &&&HookDocument<'_>| workload.mentions(&hook.key.name) || workload.mentions("\\");
-        if !jobs.iter().any(|hook| is_named(&hook)) || keeps_its_pods(release, workload) {
+        if !WAITS.iter().any(|word| workload.mentions(word)) || keeps_its_pods(release, workload) {
             continue;
         }
         let Some(object) = workload.read() else { continue };
         for (field, name) in awaited_jobs(&object) {
-            let is_it =
-                |hook: &&&HookDocument<'_>| hook.key.name == name && hook.key.namespace == workload.key.namespace;
-            problems.extend(jobs.iter().find(is_it).map(|hook| describe(release, hook, workload, &field)));
+            let [group, kind] = ["batch", "Job"].map(str::to_owned);
+            let job = Name { group, kind, name: name.to_owned(), namespace: workload.key.namespace.clone() };
+            let Some(hook) = release.record.hook(&job).filter(|hook| is_still_to_come(release, hook)) else { continue };
+            let next = waits.len();
+            let place = *places.entry(job).or_insert(next);
+            if place == next {
+                waits.push(Wait { release, hook, workload, field, others: 0 });
+            } else if let Some(wait) = waits.get_mut(place) {
+                wait.others += usize::from(wait.workload.key != workload.key);
+            }
         }
     }
-    problems
+    waits.into_iter().map(Wait::describe).collect()
 }
 
 /// A Job that runs after the resources only, and of which no earlier run is left that would end the wait.
 fn is_still_to_come(release: &Release<'_>, hook: &HookDocument<'_>) -> bool {
     hook.key.judged_kind() == Some(Kind::Job)
+        && release.runs_after_resources(hook)
         && !release.runs_before_resources(hook)
         && release.exists_before(&hook.key) != Some(true)
 }
@@ -124,48 +135,61 @@ fn keeps_its_pods(release: &Release<'_>, workload: &ResourceDocument<'_>) -> boo
     before.is_some_and(|before| before.is_the_same_as(workload))
 }
 
-fn describe(
-    release: &Release<'_>,
-    hook: &HookDocument<'_>,
-    workload: &ResourceDocument<'_>,
-    field: &str,
-) -> ReleaseProblem {
-    let operation = release.operation.as_str();
-    let message = format!(
-        "runs only after Helm has applied the release, and {} waits for it ({field}). Where the {operation} waits for its pods \
-         (with --wait, and by default under Flux and Argo CD), pods and hook wait for each other until the timeout, and \
-         the {operation} fails.",
-        workload.key.seen_from(&hook.key.namespace),
-    );
-    let problem = hook
-        .problem(FieldPath::annotation(helm::HOOK), message, remedy(release, hook, workload))
-        .about(&workload.key, field)
-        .ending_in(Outcome::Hangs);
-    let is_known_to_wait = release.told.is_some_and(|told| told.waits);
-    let is_certain = is_known_to_wait && release.exists_before(&hook.key) == Some(false);
-    if is_certain { problem } else { problem.warn_at_most() }
+/// Pods that wait for a hook.
+struct Wait<'a> {
+    release: &'a Release<'a>,
+    hook: &'a HookDocument<'a>,
+    /// The first that waits for it, and in which field.
+    workload: &'a ResourceDocument<'a>,
+    field: String,
+    /// So many more wait for it.
+    others: usize,
 }
 
-/// Before the pods, where all that it needs can be there by then.
-fn remedy(release: &Release<'_>, hook: &HookDocument<'_>, workload: &ResourceDocument<'_>) -> Remedy {
-    let waiting = workload.key.seen_from(&hook.key.namespace);
-    let with = match Needs::of(release, hook) {
-        Needs::Nothing => "",
-        Needs::Configuration => ", with an account and configuration of its own as earlier hooks",
-        Needs::Resources => {
-            return workload.template.remedy(format!(
-                "let {waiting} not wait for the hook, but start again until the migration is done: the hook needs what only \
-                 the release brings."
-            ));
-        }
-    };
-    let events = hook.events().map(|events| {
-        let events = events.moved(Event::PostInstall, Event::PreInstall).moved(Event::PostUpgrade, Event::PreUpgrade);
-        events.moved(Event::PostRollback, Event::PreRollback).to_string()
-    });
-    hook.template.remedy(format!(
-        "write {}: \"{}\"{with}, so that it runs before the pods start. Or let {waiting} not wait for it.",
-        helm::HOOK,
-        events.unwrap_or_default(),
-    ))
+impl Wait<'_> {
+    fn describe(self) -> ReleaseProblem {
+        let Self { release, hook, workload, field, others } = &self;
+        let operation = release.operation.as_str();
+        let of_many = if *others > 0 { format!(", one of {} workloads,", others + 1) } else { String::new() };
+        let message = format!(
+            "runs only after Helm has applied the release, and {}{of_many} waits for it ({field}). Where the {operation} waits \
+             for its pods (with --wait, and by default under Flux and Argo CD), pods and hook wait for each other until the \
+             timeout, and the {operation} fails.",
+            workload.key.seen_from(&hook.key.namespace),
+        );
+        let problem = hook
+            .problem(FieldPath::annotation(helm::HOOK), message, self.remedy())
+            .about(&workload.key, field)
+            .ending_in(Outcome::Hangs);
+        let is_known_to_wait = release.told.is_some_and(|told| told.waits);
+        let is_certain = is_known_to_wait && release.exists_before(&hook.key) == Some(false);
+        if is_certain { problem } else { problem.warn_at_most() }
+    }
+
+    /// Before the pods, where all that it needs can be there by then.
+    fn remedy(&self) -> Remedy {
+        let Self { release, hook, workload, others, .. } = self;
+        let waiting = workload.key.seen_from(&hook.key.namespace);
+        let waiting = if *others > 0 { format!("{waiting} and the others") } else { waiting };
+        let with = match Needs::of(release, hook) {
+            Needs::Nothing => "",
+            Needs::Configuration => ", with an account and configuration of its own as earlier hooks",
+            Needs::Resources => {
+                return workload.template.remedy(format!(
+                    "let {waiting} not wait for the hook, but start again until the migration is done: the hook needs what \
+                     only the release brings."
+                ));
+            }
+        };
+        let events = hook.events().map(|events| {
+            let events = events.moved(Event::PostInstall, Event::PreInstall);
+            let events = events.moved(Event::PostUpgrade, Event::PreUpgrade);
+            events.moved(Event::PostRollback, Event::PreRollback).to_string()
+        });
+        hook.template.remedy(format!(
+            "write {}: \"{}\"{with}, so that it runs before the pods start. Or let {waiting} not wait for it.",
+            helm::HOOK,
+            events.unwrap_or_default(),
+        ))
+    }
 }
