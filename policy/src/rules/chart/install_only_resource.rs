@@ -133,7 +133,7 @@ fn describe(object: &Rendered<'_>, revision: Option<u64>) -> ReleaseProblem {
             ),
         ),
         None => (
-            "is rendered by the install, and not by the upgrade with the same chart and values".to_owned(),
+            "is rendered by the install, and not by the upgrade".to_owned(),
             format!("Or annotate it with {}: keep, with which Helm leaves it there.", helm::RESOURCE_POLICY),
         ),
     };

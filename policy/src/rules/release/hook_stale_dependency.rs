@@ -237,13 +237,12 @@ impl Found {
         };
         let then = if is_missing {
             format!(
-                "which the revision before does not have and this {operation} adds only after a {event} hook: its pod cannot \
-                 start, and the {operation} waits until its timeout."
+                "which the revision before does not have and this {operation} adds only after a {event} hook: its pod could \
+                 not start, and the {operation} would wait until its timeout."
             )
         } else {
             format!(
-                "which this {operation} changes only after a {event} hook: the hook runs with what the revision before has \
-                 there."
+                "which this {operation} changes only after a {event} hook: the hook runs with what was there before."
             )
         };
         let message = format!("reads {keys} of {wanted} ({field}), {then}");

@@ -151,9 +151,11 @@ impl Wait<'_> {
         let Self { release, hook, workload, field, others } = &self;
         let operation = release.operation.as_str();
         let of_many = if *others > 0 { format!(", one of {} workloads,", others + 1) } else { String::new() };
+        let exists = release.exists_before(&hook.key);
+        let unless = if exists.is_none() { ", and no Job of an earlier run is left" } else { "" };
         let message = format!(
             "runs only after Helm has applied the release, and {}{of_many} waits for it ({field}). Where the {operation} waits \
-             for its pods (with --wait, and by default under Flux and Argo CD), pods and hook wait for each other until the \
+             for its pods (with --wait, and by default under Flux and Argo CD){unless}, pods and hook wait for each other until the \
              timeout, and the {operation} fails.",
             workload.key.seen_from(&hook.key.namespace),
         );
@@ -162,7 +164,7 @@ impl Wait<'_> {
             .about(&workload.key, field)
             .ending_in(Outcome::Hangs);
         let is_known_to_wait = release.told.is_some_and(|told| told.waits);
-        let is_certain = is_known_to_wait && release.exists_before(&hook.key) == Some(false);
+        let is_certain = is_known_to_wait && exists == Some(false);
         if is_certain { problem } else { problem.warn_at_most() }
     }
 
