@@ -195,3 +195,39 @@ impl Wait<'_> {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use helm::operation::{Operation, Told};
+    use helm::record::{Record, RecordHook};
+
+    use super::check;
+    use crate::cluster::NoCluster;
+    use crate::settings::Settings;
+    use crate::subject::release::{Release, Stored};
+    use crate::testing::test;
+
+    #[test]
+    fn an_operation_that_is_known_to_wait_is_denied() {
+        let hook = RecordHook {
+            name: "migrate".to_owned(),
+            kind: "Job".to_owned(),
+            events: vec!["post-install".to_owned()],
+            manifest: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: migrate}\n".to_owned(),
+            ..RecordHook::default()
+        };
+        let manifest = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: orders}\nspec: {template: {spec: \
+                        {initContainers: [{image: k8s-wait-for, args: [job, migrate]}]}}}\n";
+        let record = Record { hooks: vec![hook], manifest: manifest.to_owned(), ..Record::default() };
+        let settings = Settings::default();
+        let may_deny = |waits| {
+            let told = Told { runs_no_hooks: false, takes_ownership: false, waits, timeout: Duration::from_mins(5) };
+            let stored = Stored { record: &record, namespace: "", operation: Operation::Install, told: Some(told) };
+            let problems = check(&Release::prepare(&stored, None, &settings, &NoCluster).0);
+            problems.iter().map(|found| !found.problem.warn_at_most).collect::<Vec<_>>()
+        };
+        assert_eq!((may_deny(true), may_deny(false)), (vec![true], vec![false]));
+    }
+}
