@@ -3,7 +3,7 @@
 
 #![cfg(unix)]
 
-mod stored;
+pub(crate) mod stored;
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;

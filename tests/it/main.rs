@@ -46,6 +46,7 @@ mod manifests;
 mod markdown;
 mod monitoring;
 mod oracle;
+mod orphans;
 mod outputs;
 mod packages;
 mod plugin;
