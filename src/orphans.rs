@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::Serialize;
 use stable_hooks_policy::name::Name;
-use stable_hooks_policy::shown::Shown;
+use stable_hooks_policy::shown::Visible;
 
 use live::Hook;
 
@@ -106,7 +106,7 @@ fn command(hook: &Hook, context: Option<&str>) -> Option<String> {
         words.extend(["-n".to_owned(), name.namespace.clone()]);
     }
     words.extend(context.map(|context| format!("--context={context}")));
-    let is_as_shown = words.iter().all(|word| Shown(word).to_string() == *word);
+    let is_as_shown = words.iter().all(|word| Visible(word).to_string() == *word);
     is_as_shown.then(|| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
 }
 
@@ -169,6 +169,7 @@ mod tests {
         assert_eq!(role("system:a").unwrap(), format!("kubectl delete {kind}/system:a"));
         assert_eq!(role("a; rm -rf ~").unwrap(), format!("kubectl delete '{kind}/a; rm -rf ~'"));
         assert_eq!(role("it's $(x)").unwrap(), format!(r"kubectl delete '{kind}/it'\''s $(x)'"));
+        assert!(role(&"a".repeat(253)).is_some());
         let in_context = command(&hook("", "Pod", "shop", "a"), Some("prod eu")).unwrap();
         assert_eq!(in_context, "kubectl delete pod/a -n shop '--context=prod eu'");
     }

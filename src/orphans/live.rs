@@ -139,11 +139,10 @@ pub(crate) fn read(line: &str, kind: Kind) -> Option<Found> {
     }
     hook.name.name = name?;
     (kind.group.clone_into(&mut hook.name.group), kind.kind.clone_into(&mut hook.name.kind));
-    Some(match () {
-        () if ends => Found::Other,
-        () if is_tracked => Found::Tracked,
-        () => Found::Hook(hook),
-    })
+    if ends {
+        return Some(Found::Other);
+    }
+    Some(if is_tracked { Found::Tracked } else { Found::Hook(hook) })
 }
 
 /// A value of a query string, as Go's `urlquery` writes it.
