@@ -1,25 +1,23 @@
 //! `orphans`: hooks that live in the cluster, and that no stored record names any more.
 
+mod records;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use clap::Args;
-use helm::record::Limits;
-use helm::storage::{self, Storage, revision_of};
 use serde_json::Value;
 use stable_hooks_policy::references::{references, value_sources};
 use stable_hooks_policy::shown::Shown;
 
 use super::arguments::OutputArguments;
 use super::outcome::{Failure, Outcome, complain, namespace_in_use, remark, written};
-use super::progress::Progress;
 use super::side_by_side::side_by_side;
 use crate::kubectl::{self, Scope};
 use crate::orphans::live::{self, Found, Hook, KINDS, Kind, read};
-use crate::orphans::named::named;
 use crate::orphans::{Left, State, Summary};
 use crate::output::orphans::Format;
-use crate::records::installed::{Row, rows};
+use records::Records;
 
 /// Finds hooks that no stored record of Helm names any more, with the command that removes each
 ///
@@ -42,9 +40,6 @@ pub(super) struct Arguments {
     #[command(flatten)]
     output: OutputArguments<Format>,
 }
-
-/// So often records are listed again because some were gone.
-const MOST_LOOKS: usize = 5;
 
 /// The kinds of objects that a Pod names.
 const OF_PODS: [&str; 4] = ["ServiceAccount", "Secret", "ConfigMap", "PersistentVolumeClaim"];
@@ -84,7 +79,7 @@ fn look(arguments: &Arguments) -> Result<Looked, Failure> {
     let mut left = judge(unnamed, &records);
     left.sort_by_cached_key(Left::order);
     let summary = Summary::of(&left, count, tracked);
-    if summary.orphans > 0 && records.known.is_empty() && !arguments.output.quiet {
+    if summary.orphans > 0 && records.is_empty() && !arguments.output.quiet {
         remark(
             "no record is stored here; where Helm keeps them outside of the cluster (HELM_DRIVER=sql), every hook looks \
              like an orphan",
@@ -137,146 +132,6 @@ fn live_hooks(scope: Scope<'_>) -> Live {
     live
 }
 
-/// One stored record.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Stored {
-    namespace: String,
-    name: String,
-    storage: Storage,
-}
-
-/// The stored records that are known.
-#[derive(Default)]
-struct Records {
-    known: BTreeSet<Stored>,
-    /// Some were gone before they were read: others can have come.
-    is_moving: bool,
-    /// Why they are not all, or not all could be read.
-    doubt: Option<&'static str>,
-}
-
-impl Records {
-    /// The hooks that no record names: first those of the namespace are asked, which may be all that one may read.
-    fn leave_out_named(&mut self, mut hooks: Vec<Hook>, scope: Scope<'_>) -> Vec<Hook> {
-        let mut progress = Progress::new(false);
-        let scopes = match scope {
-            Scope::Namespace(_) => vec![scope, Scope::AllNamespaces],
-            Scope::AllNamespaces => vec![scope],
-        };
-        for scope in scopes {
-            self.look(scope, &mut hooks, &mut progress);
-        }
-        for _ in 0..MOST_LOOKS {
-            if !std::mem::take(&mut self.is_moving) {
-                break;
-            }
-            self.look(Scope::AllNamespaces, &mut hooks, &mut progress);
-        }
-        if self.is_moving {
-            self.doubt = Some("records come and go faster than they are read");
-        }
-        progress.finish();
-        hooks
-    }
-
-    /// Reads the records that are not known yet, until all hooks are named.
-    fn look(&mut self, scope: Scope<'_>, hooks: &mut Vec<Hook>, progress: &mut Progress) {
-        if hooks.is_empty() {
-            return;
-        }
-        let rounds = self.list(scope);
-        progress.records(rounds.iter().map(Vec::len).sum());
-        let mut position = 0;
-        for round in rounds {
-            if hooks.is_empty() {
-                break;
-            }
-            self.ask(round, hooks, progress, &mut position);
-        }
-    }
-
-    /// The records that are not known yet, the newest of each release first: most hooks are named there.
-    fn list(&mut self, scope: Scope<'_>) -> Vec<Vec<Stored>> {
-        let namespace = match scope {
-            Scope::Namespace(namespace) => Some(namespace),
-            Scope::AllNamespaces => None,
-        };
-        let mut releases = BTreeMap::<_, Vec<(u64, Stored)>>::new();
-        for storage in Storage::ALL {
-            let listing = kubectl::table(storage, None, scope);
-            if let Some(reason) = &listing.failure {
-                complain(reason);
-                self.doubt = Some(match scope {
-                    Scope::Namespace(_) => "not all records of the namespace could be listed",
-                    Scope::AllNamespaces => "not all records of all namespaces could be listed, and any can name it",
-                });
-            }
-            for Row { namespace, name, .. } in rows(&String::from_utf8_lossy(&listing.printed), namespace) {
-                // A ConfigMap may say `owner: helm` and be none of Helm's; a Secret's type says what it is.
-                let revision = revision_of(name).or((storage == Storage::Secret).then_some((name, 0)));
-                let Some((release, revision)) = revision else { continue };
-                let [namespace, name, release] = [namespace, name, release].map(str::to_owned);
-                let stored = Stored { namespace: namespace.clone(), name, storage };
-                if self.known.insert(stored.clone()) {
-                    releases.entry((namespace, release, storage)).or_default().push((revision, stored));
-                }
-            }
-        }
-        let mut rounds: Vec<Vec<Stored>> = Vec::new();
-        for mut revisions in releases.into_values() {
-            revisions.sort();
-            for (round, (_, stored)) in revisions.into_iter().rev().enumerate() {
-                if rounds.len() == round {
-                    rounds.push(Vec::new());
-                }
-                rounds.get_mut(round).map(|records| records.push(stored));
-            }
-        }
-        rounds
-    }
-
-    /// Leaves out the hooks that one of these records names.
-    fn ask(&mut self, records: Vec<Stored>, hooks: &mut Vec<Hook>, progress: &mut Progress, position: &mut u64) {
-        let mut found = BTreeSet::new();
-        let asked = &*hooks;
-        let work = |stored: Stored| {
-            let names = names(&stored, asked);
-            (stored, names)
-        };
-        side_by_side(records, work, |_, (stored, names)| {
-            match names {
-                Ok(Some(names)) => found.extend(names),
-                Ok(None) => self.is_moving = true,
-                Err(reason) => {
-                    let Stored { namespace, name, .. } = stored;
-                    let text = format!("{}/{}: {reason}", Shown(&namespace), Shown(&name));
-                    progress.suspend(|| complain(&text));
-                    self.doubt = Some("not all records could be read, and any can name it");
-                }
-            }
-            *position += 1;
-            progress.advance_to(*position);
-        });
-        let mut number = 0;
-        hooks.retain(|_| {
-            let is_named = found.contains(&number);
-            number += 1;
-            !is_named
-        });
-    }
-}
-
-/// The hooks that this record names, by their numbers; `None` where the record is gone.
-fn names(stored: &Stored, hooks: &[Hook]) -> Result<Option<BTreeSet<usize>>, String> {
-    let Stored { namespace, name, storage } = stored;
-    let Some(printed) = kubectl::record_if_there(*storage, namespace, name)? else { return Ok(None) };
-    let object: Value =
-        serde_json::from_slice(&printed).map_err(|_| "what kubectl printed is no release record".to_owned())?;
-    let data = storage::data(&object).ok_or_else(|| "there is no data.release".to_owned())?;
-    let record = storage.decode(data, Limits::default()).map_err(|error| error.to_string())?;
-    Ok(Some(named(&record, namespace, hooks)))
-}
-
 /// What can be said of each hook that no record names.
 fn judge(hooks: Vec<Hook>, records: &Records) -> Vec<Left> {
     let context = kubectl::context();
@@ -286,12 +141,12 @@ fn judge(hooks: Vec<Hook>, records: &Records) -> Vec<Left> {
     }
     let of_pods = hooks.iter().filter(|hook| OF_PODS.contains(&&*hook.name.kind));
     let namespaces: BTreeSet<_> = of_pods.map(|hook| hook.name.namespace.clone()).collect();
-    let mut uses = BTreeMap::new();
+    let mut by_namespace = BTreeMap::new();
     side_by_side(
         namespaces.into_iter().collect(),
         |namespace| (uses_in(&namespace), namespace),
         |_, (used, namespace)| {
-            uses.insert(namespace, used);
+            by_namespace.insert(namespace, used);
         },
     );
     let judge = |hook: Hook| {
@@ -302,7 +157,7 @@ fn judge(hooks: Vec<Hook>, records: &Records) -> Vec<Left> {
             return Left { hook, state: State::InUse { reason: "it is running".to_owned() } };
         }
         let of_pods = OF_PODS.contains(&&*hook.name.kind);
-        match uses.get(&hook.name.namespace).filter(|_| of_pods) {
+        match by_namespace.get(&hook.name.namespace).filter(|_| of_pods) {
             Some(Ok(used)) => match used.get(&(hook.name.kind.clone(), hook.name.name.clone())) {
                 Some(pod) => {
                     let reason = format!("Pod {} uses it", Shown(pod));

@@ -10,17 +10,17 @@ pub(crate) struct Kind {
     /// As `kubectl get` takes it.
     pub(crate) resource: &'static str,
     pub(crate) group: &'static str,
-    pub(crate) kind: &'static str,
+    pub(crate) name: &'static str,
     pub(crate) is_in_namespaces: bool,
 }
 
 impl Kind {
-    const fn namespaced(resource: &'static str, group: &'static str, kind: &'static str) -> Self {
-        Self { resource, group, kind, is_in_namespaces: true }
+    const fn namespaced(resource: &'static str, group: &'static str, name: &'static str) -> Self {
+        Self { resource, group, name, is_in_namespaces: true }
     }
 
-    const fn cluster_wide(resource: &'static str, group: &'static str, kind: &'static str) -> Self {
-        Self { resource, group, kind, is_in_namespaces: false }
+    const fn cluster_wide(resource: &'static str, group: &'static str, name: &'static str) -> Self {
+        Self { resource, group, name, is_in_namespaces: false }
     }
 }
 
@@ -93,9 +93,8 @@ pub(crate) enum Found {
 /// query string. An annotation's value can hold anything, the one of `kubectl apply` a Secret's data: only that of
 /// `helm.sh/hook` is written.
 pub(crate) fn template() -> String {
-    let marks = |keys: &[&str]| -> String {
-        keys.iter().map(|key| format!(r#"{{{{if index . "{key}"}}}}&mark={key}{{{{end}}}}"#)).collect()
-    };
+    let mark = |key: &&str| r#"{{if index . "KEY"}}&mark=KEY{{end}}"#.replace("KEY", key);
+    let marks = |keys: &[&str]| keys.iter().map(mark).collect::<String>();
     [
         r#"{{range .items}}{{$object := .}}{{with .metadata.annotations}}{{with index . "helm.sh/hook"}}hook={{urlquery .}}"#,
         "{{with $object.metadata}}&name={{urlquery .name}}{{with .namespace}}&namespace={{urlquery .}}{{end}}",
@@ -133,12 +132,13 @@ pub(crate) fn read(line: &str, kind: Kind) -> Option<Found> {
                 is_tracked |= value == KUBECTL || MANAGERS.iter().any(|manager| value.starts_with(manager));
             }
             "active" => hook.is_running = true,
-            "phase" => hook.is_running |= kind.kind == "Pod" && !["Succeeded", "Failed"].contains(&&*value),
+            "phase" => hook.is_running |= kind.name == "Pod" && !["Succeeded", "Failed"].contains(&&*value),
             _ => {}
         }
     }
     hook.name.name = name?;
-    (kind.group.clone_into(&mut hook.name.group), kind.kind.clone_into(&mut hook.name.kind));
+    kind.group.clone_into(&mut hook.name.group);
+    kind.name.clone_into(&mut hook.name.kind);
     if ends {
         return Some(Found::Other);
     }
