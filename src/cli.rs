@@ -7,6 +7,7 @@ mod explain;
 mod fix;
 mod forecast;
 mod man;
+mod orphans;
 mod outcome;
 mod progress;
 mod release;
@@ -37,6 +38,7 @@ enum Verb {
     Release(release::Arguments),
     Timeline(Box<timeline::Arguments>),
     Forecast(forecast::Arguments),
+    Orphans(orphans::Arguments),
     Fix(fix::Arguments),
     Explain(explain::Arguments),
     Completions(completions::Arguments),
@@ -53,6 +55,7 @@ pub fn main() -> ExitCode {
         Verb::Release(arguments) => release::run(&arguments),
         Verb::Timeline(arguments) => timeline::run(&arguments),
         Verb::Forecast(arguments) => forecast::run(&arguments),
+        Verb::Orphans(arguments) => orphans::run(&arguments),
         Verb::Fix(arguments) => fix::run(&arguments),
         Verb::Explain(arguments) => explain::run(&arguments),
         Verb::Completions(arguments) => completions::run(&arguments, &mut visible(&plain(Cli::command()))),

@@ -24,6 +24,15 @@ pub enum Scope<'a> {
     AllNamespaces,
 }
 
+impl<'a> Scope<'a> {
+    fn arguments(self) -> Vec<&'a str> {
+        match self {
+            Self::Namespace(namespace) => vec!["-n", namespace],
+            Self::AllNamespaces => vec!["-A"],
+        }
+    }
+}
+
 /// The facts about a cluster that a chart may ask for without a look at its objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
@@ -57,18 +66,49 @@ pub fn records(name: &str, namespace: &str) -> Listing {
 pub fn table(storage: Storage, name: Option<&str>, scope: Scope<'_>) -> Listing {
     let kinds = storage.resource();
     let selector = name.map_or_else(|| "owner=helm".to_owned(), |name| format!("owner=helm,name={name}"));
-    let (place, shown) = match scope {
-        Scope::Namespace(namespace) => (vec!["-n", namespace], format!("-n {namespace}")),
-        Scope::AllNamespaces => (vec!["-A"], "-A".to_owned()),
-    };
     let mut arguments = vec!["get", kinds];
-    arguments.extend(&place);
+    arguments.extend(scope.arguments());
     arguments.extend(["-l", &selector, "-L", "status", "--no-headers", "--ignore-not-found"]);
     let of_type = format!("type={SECRET_TYPE}");
     if storage == Storage::Secret {
         arguments.extend(["--field-selector", &of_type]);
     }
-    listing(format!("kubectl get {kinds} {shown} -l {selector}"), &arguments, &format!("list {kinds}"))
+    let place = scope.arguments().join(" ");
+    listing(format!("kubectl get {kinds} {place} -l {selector}"), &arguments, &format!("list {kinds}"))
+}
+
+/// All objects of that resource but Helm's records, as a Go template writes them: what it does not name stays in `kubectl`.
+#[must_use]
+pub fn written(resource: &str, scope: Scope<'_>, template: &str) -> Listing {
+    let other_type = format!("type!={SECRET_TYPE}");
+    let is = |storage: Storage| storage.resource() == resource;
+    let template = format!("go-template={template}");
+    let mut arguments = vec!["get", resource];
+    arguments.extend(scope.arguments());
+    arguments.extend(["-o", &template]);
+    if is(Storage::Secret) {
+        arguments.extend(["--field-selector", &other_type]);
+    } else if is(Storage::ConfigMap) {
+        arguments.extend(["-l", "owner!=helm"]);
+    }
+    let place = scope.arguments().join(" ");
+    listing(format!("kubectl get {resource} {place}"), &arguments, &format!("list {resource}"))
+}
+
+/// The Pods of a namespace, as a List.
+///
+/// # Errors
+///
+/// In words, when they cannot be read.
+pub fn pods(namespace: &str) -> Result<Vec<u8>, String> {
+    json(&["get", "pods", "-n", namespace, "-o", "json"])
+}
+
+/// The context that is asked, where it is not the user's own: inside of Helm's plugin it is Helm's to choose.
+#[must_use]
+pub fn context() -> Option<String> {
+    let context = std::env::var_os("HELM_KUBECONTEXT").filter(|context| !context.is_empty())?;
+    Some(context.to_string_lossy().into_owned())
 }
 
 /// One record, as JSON.
@@ -78,6 +118,17 @@ pub fn table(storage: Storage, name: Option<&str>, scope: Scope<'_>) -> Listing 
 /// In words, when it cannot be read.
 pub fn record(storage: Storage, namespace: &str, name: &str) -> Result<Vec<u8>, String> {
     json(&["get", &storage.kind().to_lowercase(), name, "-n", namespace, "-o", "json"])
+}
+
+/// The same, and `None` where it is gone.
+///
+/// # Errors
+///
+/// In words, when it cannot be read.
+pub fn record_if_there(storage: Storage, namespace: &str, name: &str) -> Result<Option<Vec<u8>>, String> {
+    let kind = storage.kind().to_lowercase();
+    let printed = json(&["get", &kind, name, "-n", namespace, "-o", "json", "--ignore-not-found"])?;
+    Ok(Some(printed).filter(|printed| !printed.is_empty()))
 }
 
 fn json(arguments: &[&str]) -> Result<Vec<u8>, String> {
@@ -144,8 +195,7 @@ fn listing(command: String, arguments: &[&str], what: &str) -> Listing {
 fn kubectl(arguments: &[&str]) -> Command {
     let mut kubectl = Command::new("kubectl");
     kubectl.args(arguments).stdin(Stdio::inherit()).stderr(Stdio::inherit());
-    // Inside of Helm's plugin the context is Helm's to choose.
-    if let Some(context) = std::env::var_os("HELM_KUBECONTEXT").filter(|context| !context.is_empty()) {
+    if let Some(context) = context() {
         kubectl.arg("--context").arg(context);
     }
     kubectl

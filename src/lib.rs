@@ -26,6 +26,7 @@ pub mod input;
 mod judged;
 #[cfg(feature = "cli")]
 pub mod kubectl;
+mod orphans;
 mod output;
 #[cfg(feature = "cli")]
 mod private;

@@ -5,9 +5,11 @@ mod github;
 mod human;
 mod json;
 pub(crate) mod markdown;
+pub(crate) mod orphans;
 mod policy_report;
 mod results;
 mod sarif;
+mod table;
 mod tally;
 pub(crate) mod writer;
 

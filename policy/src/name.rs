@@ -11,7 +11,7 @@ use crate::references::Services;
 use crate::shown::Shown;
 
 /// The name of one object, as it was written; escaped where it is written again.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub struct Name {
     pub group: String,
     pub kind: String,

@@ -21,6 +21,8 @@ pub enum NoteKind {
     NotRead,
     /// The release has no earlier record.
     NoBaseline,
+    /// Another tool than Helm has written the record.
+    OtherTool,
 }
 
 impl Note {

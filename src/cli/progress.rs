@@ -34,6 +34,11 @@ impl Progress {
         self.begin(Some(count as u64), "{bar:40} {pos}/{len} releases {eta}");
     }
 
+    /// Begins with that many records.
+    pub(super) fn records(&mut self, count: usize) {
+        self.begin(Some(count as u64), "{bar:40} {pos}/{len} records {eta}");
+    }
+
     /// Begins with that many charts.
     pub(super) fn charts(&mut self, count: usize) {
         self.begin(Some(count as u64), "{bar:40} {pos}/{len} charts {eta}");

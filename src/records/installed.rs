@@ -27,15 +27,30 @@ impl Installed {
     }
 }
 
+/// A row of a table of `kubectl`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row<'t> {
+    pub namespace: &'t str,
+    /// That of the object.
+    pub name: &'t str,
+    pub status: &'t str,
+}
+
 /// Reads a table of `kubectl`: the namespace, if it is not given, then the object's name, at the end its status.
+pub fn rows<'t>(table: &'t str, namespace: Option<&'t str>) -> impl Iterator<Item = Row<'t>> {
+    table.lines().filter_map(move |line| {
+        let mut columns = line.split_whitespace();
+        let namespace = namespace.or_else(|| columns.next())?;
+        Some(Row { namespace, name: columns.next()?, status: columns.last().unwrap_or_default() })
+    })
+}
+
+/// Reads the releases in such a table.
 #[must_use]
 pub fn installed(table: &str, storage: Storage, namespace: Option<&str>) -> Vec<Installed> {
     let mut histories = BTreeMap::<(String, String), Vec<(u64, &str)>>::new();
-    for line in table.lines() {
-        let mut columns = line.split_whitespace();
-        let Some(namespace) = namespace.or_else(|| columns.next()) else { continue };
-        let Some((name, revision)) = columns.next().and_then(revision_of) else { continue };
-        let status = columns.last().unwrap_or_default();
+    for Row { namespace, name, status } in rows(table, namespace) {
+        let Some((name, revision)) = revision_of(name) else { continue };
         histories.entry((namespace.to_owned(), name.to_owned())).or_default().push((revision, status));
     }
     let releases = histories.into_iter().filter_map(|((namespace, name), history)| {

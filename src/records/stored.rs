@@ -33,6 +33,8 @@ pub struct StoredRecord {
     was_deployed: bool,
     /// As it says itself, the revision that a rollback went back to.
     rollback_to: Option<u64>,
+    /// nelm has written it: what its next upgrade does, Helm's rules do not tell.
+    is_of_nelm: bool,
 }
 
 /// Why an object that should be a record is none. Never says a byte of it.
@@ -90,6 +92,7 @@ impl StoredRecord {
             return Err(RecordError::Nameless);
         }
         let (is_first, rollback_to) = (record.is_first(), record.rolled_back_to());
+        let is_of_nelm = record.is_of_nelm();
         let is_good = record.was_deployed();
         let is_rollback = rollback_to.is_some() || record.is_failed_rollback();
         let namespace = text("/metadata/namespace").map_or(record.namespace, str::to_owned);
@@ -103,7 +106,18 @@ impl StoredRecord {
         let pending = pending.to_owned();
         let was_deployed = status == "deployed" || (status == "superseded" && is_good);
         let (release, version) = (record.name, record.version);
-        Ok(Self { object, storage, namespace, release, version, status, pending, was_deployed, rollback_to })
+        Ok(Self {
+            object,
+            storage,
+            namespace,
+            release,
+            version,
+            status,
+            pending,
+            was_deployed,
+            rollback_to,
+            is_of_nelm,
+        })
     }
 
     /// The record that Helm would begin to write of a chart's render, in that namespace.
@@ -118,6 +132,7 @@ impl StoredRecord {
             pending: revision.status.to_owned(),
             was_deployed: false,
             rollback_to: None,
+            is_of_nelm: false,
             object: revision.stored_as(storage),
         }
     }
@@ -159,6 +174,12 @@ impl StoredRecord {
     #[must_use]
     pub fn order(&self) -> impl Ord + use<> {
         (self.namespace.clone(), self.release.clone(), Reverse(self.storage), self.version)
+    }
+
+    /// nelm (werf) deploys the release, and not Helm.
+    #[must_use]
+    pub fn is_of_nelm(&self) -> bool {
+        self.is_of_nelm
     }
 
     /// The request with which Helm created it.

@@ -210,7 +210,9 @@ fn cli_help_ends_with_two_examples() {
 
 #[test]
 fn cli_help_has_no_backticks() {
-    for verb in ["review", "chart", "release", "timeline", "forecast", "fix", "explain", "completions", "--help"] {
+    for verb in
+        ["review", "chart", "release", "timeline", "forecast", "orphans", "fix", "explain", "completions", "--help"]
+    {
         for help in ["--help", "-h"] {
             let help = stdout(&run(&[verb, help], b""));
             assert!(help.len() > 200 && !help.contains('`'), "{help}");

@@ -17,7 +17,7 @@ use crate::helms::{command, folder, helms, path_with, path_with_script, stable_h
 const RELEASE: &str = ".github/workflows/release.yml";
 
 /// What wants a cluster, a repository, or minutes: how it begins, and which file runs the same with which words.
-const ELSEWHERE: [(&str, &str, &str); 23] = [
+const ELSEWHERE: [(&str, &str, &str); 24] = [
     (
         "stable-hooks chart ./orders --argocd --against-ref",
         "tests/it/chart_argocd.rs",
@@ -55,6 +55,7 @@ const ELSEWHERE: [(&str, &str, &str); 23] = [
         "vec![\"shop/orders\", \"--version\", \"0.1.0\"]",
     ),
     ("stable-hooks forecast", "e2e/tests/helm/forecast.rs", "&[\"forecast\", \"-A\""),
+    ("stable-hooks orphans", "e2e/tests/helm/orphans.rs", "&[\"orphans\", \"-n\""),
     ("kubectl delete ", "e2e/tests/helm/works.rs", "\"delete\", \"job,serviceaccount\""),
     ("kubectl apply ", "tests/it/manifests.rs", "manifests_are_all_built_here"),
     (

@@ -68,11 +68,13 @@ fn endings_what_cannot_be_judged_still_writes_a_whole_document() {
         (vec!["timeline", &job, "--set", "a=b"], "these options go with a chart"),
         (vec!["timeline", "orders", "-n", "shop"], "no `kubectl` on the PATH"),
         (vec!["forecast"], "no `helm` on the PATH"),
+        (vec!["orphans"], "no `kubectl` on the PATH"),
         (vec!["forecast", "--settings", &settings], "malformed YAML"),
         (vec!["forecast", "--policy", &policy], "not a WebAssembly module"),
     ]);
     for (arguments, reason) in cases {
-        let formats = if ["timeline", "forecast"].contains(&arguments[0]) { &DOCUMENTS[..1] } else { &DOCUMENTS };
+        let formats =
+            if ["timeline", "forecast", "orphans"].contains(&arguments[0]) { &DOCUMENTS[..1] } else { &DOCUMENTS };
         for format in formats {
             assert_ends_whole(&[&arguments[..], &["-o", format]].concat(), reason);
         }
@@ -93,7 +95,8 @@ fn assert_ends_whole(arguments: &[&str], reason: &str) {
     let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
         panic!("{arguments:?}: {error}: {}", stdout(&output));
     });
-    let found = [&document["results"], &document["runs"][0]["results"], &document["timelines"], &document["releases"]];
+    let mut found = ["results", "timelines", "releases", "hooks"].map(|key| &document[key]).to_vec();
+    found.push(&document["runs"][0]["results"]);
     assert!(found.into_iter().any(|list| *list == json!([])), "{arguments:?}: {document}");
 }
 

@@ -3,7 +3,7 @@
 
 #![cfg(unix)]
 
-mod stored;
+pub(crate) mod stored;
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -565,4 +565,17 @@ fn forecast_a_page_loads_nothing_and_shows_hostile_names_as_they_are() {
     assert!(page.contains("1 release: 1 will flip") && page.contains("becomes a hook"), "{page}");
     assert!(!page.contains("<script") && page.contains("&#60;script&#62;alert(1)"), "{page}");
     assert!(!page.contains("src=") && !page.contains("http://") && !page.contains("https://"), "{page}");
+}
+
+#[test]
+fn forecast_leaves_out_what_nelm_deploys() {
+    let mut json = release("shop", "orders", ".Release.IsUpgrade").json();
+    json["info"]["first_deployed"] = json!("2026-11-22T20:00:00Z");
+    json["manifest"] = json!(json["manifest"].as_str().unwrap().trim_start_matches("---\n"));
+    let cluster = Cluster::new("of-nelm").with_json("shop", "orders", &json);
+    with_each("of-nelm", |helm| {
+        let output = cluster.forecast(helm, &["-A", "-o", "json"]).output().unwrap();
+        assert_eq!(outlooks(&output), ["not-forecastable shop/orders"], "{}", stderr(&output));
+        assert!(reason(&output).contains("nelm (werf) has written it"), "{}", reason(&output));
+    });
 }

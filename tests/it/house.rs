@@ -133,7 +133,7 @@ const STACKS: [(&str, &[&str]); 4] = [
         "src",
         &[
             "private", "changes", "settings", "input", "cluster", "git", "house", "kubectl", "render", "engine",
-            "judged", "helm", "records", "forecast", "fix", "output", "timeline", "cli", "lib", "main",
+            "judged", "helm", "records", "forecast", "orphans", "fix", "output", "timeline", "cli", "lib", "main",
         ],
     ),
 ];

@@ -47,6 +47,7 @@ mod manifests;
 mod markdown;
 mod monitoring;
 mod oracle;
+mod orphans;
 mod outputs;
 mod packages;
 mod plugin;

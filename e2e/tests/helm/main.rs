@@ -9,6 +9,7 @@ mod harms;
 mod load;
 mod messages;
 mod objects;
+mod orphans;
 mod rollout;
 mod works;
 
@@ -60,9 +61,17 @@ pub(crate) struct Report {
 }
 
 fn main() -> ExitCode {
-    let cases =
-        [flux::CASES, works::CASES, objects::CASES, failures::CASES, load::CASES, forecast::CASES, rollout::CASES]
-            .concat();
+    let cases = [
+        flux::CASES,
+        works::CASES,
+        objects::CASES,
+        failures::CASES,
+        load::CASES,
+        forecast::CASES,
+        orphans::CASES,
+        rollout::CASES,
+    ]
+    .concat();
     let entries = HARMS.iter().map(Harm::entry).chain(cases.iter().map(Case::entry)).collect();
     let proof = Arc::new(Proof::new(PAGE, entries));
     let mut scenarios = Vec::new();

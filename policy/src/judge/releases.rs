@@ -27,6 +27,9 @@ pub(crate) fn judge(stored: &StoredRelease, settings: &Settings, cluster: &dyn C
     }
 }
 
+const OF_NELM: &str =
+    "nelm (werf) has written the release record, and not Helm, whose rules these are, so the release was not judged";
+
 /// A record that is being created, and what it is judged with.
 struct Preflight<'a> {
     stored: &'a StoredRelease,
@@ -46,6 +49,10 @@ struct Baseline {
 impl Preflight<'_> {
     fn judge(&self) -> Verdict {
         match self.decode(self.stored) {
+            Ok(record) if record.is_of_nelm() => {
+                let note = Note::new(NoteKind::OtherTool, OF_NELM);
+                Verdict { notes: vec![note], ..Verdict::allow() }
+            }
             Ok(record) => self.judge_record(&record),
             Err(error) => {
                 let reason = format!("the release record cannot be read, so the release was not judged: {error}");

@@ -94,6 +94,10 @@ impl Next {
         let object = serde_json::from_slice(&printed).ok().and_then(|object| record_object(Content::Manifest(object)));
         let object = object.ok_or_else(|| trouble("what kubectl printed is no release record".to_owned()))?;
         let record = StoredRecord::read(object, self.limits).map_err(|error| trouble(error.to_string()))?;
+        if record.is_of_nelm() {
+            let reason = "nelm (werf) has written it, and nelm's next upgrade goes by other rules than Helm's";
+            return Err(Trouble { what: "nelm deploys it", reason: format!("{}: {reason}", release.record()) });
+        }
         let stored = record.stored_release(self.limits).map_err(|error| trouble(error.to_string()))?;
         if record.release() != name {
             return Err(trouble("it is the record of a release of another name".to_owned()));

@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use stable_hooks_policy::cause::{grouped, once, subject};
 use stable_hooks_policy::shown::{Shown, Visible};
-use textwrap::core::display_width;
 
 use crate::forecast::{Forecast, Outlook, Summary};
 use crate::judged::Finding;
 use crate::output::human::{fill, head, paragraph, write_help};
+use crate::output::table;
 
 /// How many objects of a cause are named: each release has its own.
 const MOST_NAMES: usize = 3;
@@ -60,17 +60,8 @@ fn write_releases<'f>(out: &mut dyn Write, forecasts: impl Iterator<Item = &'f F
 }
 
 fn write_table(out: &mut dyn Write, forecasts: &[Forecast]) -> io::Result<()> {
-    let rows: Vec<_> = forecasts.iter().map(|forecast| (forecast.outlook(), cells(forecast))).collect();
-    let mut widths = HEAD.map(str::len);
-    for (_, cells) in &rows {
-        for (width, cell) in widths.iter_mut().zip(cells) {
-            *width = display_width(cell).max(*width);
-        }
-    }
-    if !rows.is_empty() {
-        write_row(out, &HEAD.map(str::to_owned), &widths, Style::new())?;
-    }
-    rows.iter().try_for_each(|(outlook, cells)| write_row(out, cells, &widths, style(*outlook)))
+    let rows: Vec<_> = forecasts.iter().map(|forecast| (style(forecast.outlook()), cells(forecast))).collect();
+    table::write(out, HEAD, &rows)
 }
 
 fn cells(forecast: &Forecast) -> [String; 5] {
@@ -78,19 +69,6 @@ fn cells(forecast: &Forecast) -> [String; 5] {
         [&forecast.namespace, &forecast.name, &forecast.chart].map(|text| Shown(text).to_string());
     let why = Visible(&forecast.why()).to_string();
     [forecast.outlook().as_str().to_owned(), namespace, name, chart, why]
-}
-
-/// Colours the first column, and leaves no blanks behind the last.
-fn write_row(out: &mut dyn Write, cells: &[String], widths: &[usize], style: Style) -> io::Result<()> {
-    let padded = |(cell, width): (&String, &usize)| {
-        let padding = " ".repeat(width.saturating_sub(display_width(cell)));
-        format!("{cell}{padding}")
-    };
-    let line = cells.iter().zip(widths).map(padded).collect::<Vec<_>>().join("  ");
-    // The words of an outlook are ASCII: as many bytes as columns.
-    let first = widths.first().copied().unwrap_or_default();
-    let (outlook, rest) = line.split_at_checked(first).unwrap_or((&line, ""));
-    writeln!(out, "{style}{outlook}{style:#}{}", rest.trim_end())
 }
 
 fn style(outlook: Outlook) -> Style {

@@ -14,10 +14,10 @@ use stable_hooks::render::Render;
 use crate::helms::{command, folder, path_with_script};
 
 /// Nothing in a report or an error may say it.
-pub(super) const CANARY: &str = "correct-Horse-canary";
+pub(crate) const CANARY: &str = "correct-Horse-canary";
 
 /// A chart as a record holds it.
-pub(super) fn chart(name: &str, templates: &[(&str, &str)]) -> Value {
+pub(crate) fn chart(name: &str, templates: &[(&str, &str)]) -> Value {
     let file = |(name, text): &(&str, &str)| json!({"name": name, "data": STANDARD.encode(text)});
     json!({
         "metadata": {"apiVersion": "v2", "name": name, "version": "0.1.0"}, "lock": null, "schema": null,
@@ -27,7 +27,7 @@ pub(super) fn chart(name: &str, templates: &[(&str, &str)]) -> Value {
 }
 
 /// A Job that is a hook where the condition holds.
-pub(super) fn job(condition: &str) -> String {
+pub(crate) fn job(condition: &str) -> String {
     format!(
         "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: {{{{ .Release.Name }}}}-migrations\n  labels: {{stable-hooks/migration: \"true\"}}\n  {{{{- if {condition} }}}}\n  \
          annotations:\n    helm.sh/hook: post-install,pre-upgrade\n    helm.sh/hook-delete-policy: before-hook-creation\n  \
@@ -37,7 +37,7 @@ pub(super) fn job(condition: &str) -> String {
 }
 
 /// What Helm installed of such a Job.
-pub(super) fn installed_job(release: &str, template: &str, is_hook: bool) -> String {
+pub(crate) fn installed_job(release: &str, template: &str, is_hook: bool) -> String {
     let annotations = "  annotations:\n    helm.sh/hook: post-install,pre-upgrade\n    helm.sh/hook-delete-policy: \
                        before-hook-creation\n";
     let annotations = if is_hook { annotations } else { "" };
@@ -49,16 +49,16 @@ pub(super) fn installed_job(release: &str, template: &str, is_hook: bool) -> Str
 }
 
 /// One release in the cluster.
-pub(super) struct Release<'a> {
-    pub(super) namespace: &'a str,
-    pub(super) name: &'a str,
-    pub(super) chart: Value,
-    pub(super) installed: String,
+pub(crate) struct Release<'a> {
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) chart: Value,
+    pub(crate) installed: String,
 }
 
 impl Release<'_> {
     /// The release's JSON in its only record.
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let (render, templates) = (Render::read(self.installed.as_bytes()), std::collections::BTreeMap::new());
         let (name, namespace, apply_method) = (self.name, self.namespace, ApplyMethod::ClientSide);
         let (render, templates) = (&render, &templates);
@@ -81,19 +81,23 @@ impl Release<'_> {
 }
 
 /// What the `kubectl` of ours knows.
-pub(super) struct Cluster {
+pub(crate) struct Cluster {
     folder: PathBuf,
     /// The folder in which it is.
-    pub(super) kubectl: PathBuf,
+    pub(crate) kubectl: PathBuf,
 }
 
 impl Cluster {
-    pub(super) fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let folder = folder(&format!("forecast-{name}"));
         let here = folder.display();
         // As the real one: a table of one namespace does not name it, and a selector selects.
         let script = format!(
-            "echo \"$@\" >>{here}/called\nname=.\ncase \"$*\" in\n*,name=*) name=${{*#*,name=}} name=\"\\.v1\\.${{name%% *}}\\.v\" ;;\nesac\n\
+            "echo \"$@\" >>{here}/called\nname=.\n\
+             if [ -e {here}/refused.$2.$3 ]; then echo \"Error from server (Forbidden): $2\" >&2; exit 1; fi\ncase \"$*\" in\n\
+             *' go-template='*)\n\
+             [ ! -e {here}/live.$2 ] || if [ $3 = -A ]; then exec /bin/cat {here}/live.$2; else exec /bin/sed -n \"/namespace=$4&/p\" {here}/live.$2; fi\nexit ;;\n\
+             'get pods -n '*) exec /bin/cat {here}/pods.$4.json ;;\nesac\ncase \"$*\" in\n*,name=*) name=${{*#*,name=}} name=\"\\.v1\\.${{name%% *}}\\.v\" ;;\nesac\n\
              case \"$*\" in\n\
              'get secrets -n '*|'get configmaps -n '*) exec /bin/sed -n \"/$name/s/^$4 *//p\" {here}/$2 ;;\n\
              'get secrets -A '*|'get configmaps -A '*) exec /bin/sed -n \"/$name/p\" {here}/$2 ;;\n\
@@ -109,31 +113,36 @@ impl Cluster {
         Self { folder, kubectl }
     }
 
-    pub(super) fn with(self, release: &Release<'_>) -> Self {
+    pub(crate) fn with(self, release: &Release<'_>) -> Self {
         self.with_json(release.namespace, release.name, &release.json())
     }
 
     /// A release in a Secret, whatever its JSON is.
-    pub(super) fn with_json(self, namespace: &str, name: &str, json: &Value) -> Self {
+    pub(crate) fn with_json(self, namespace: &str, name: &str, json: &Value) -> Self {
         let data = STANDARD.encode(STANDARD.encode(json.to_string()));
         self.with_data(namespace, name, &data)
     }
 
-    pub(super) fn with_data(self, namespace: &str, name: &str, data: &str) -> Self {
-        self.stored("Secret", namespace, name, data)
+    pub(crate) fn with_data(self, namespace: &str, name: &str, data: &str) -> Self {
+        self.stored("Secret", namespace, name, 1, data)
     }
 
-    pub(super) fn with_config_map(self, release: &Release<'_>) -> Self {
-        self.stored("ConfigMap", release.namespace, release.name, &STANDARD.encode(release.json().to_string()))
+    pub(crate) fn with_revision(self, release: &Release<'_>, revision: u64) -> Self {
+        let data = STANDARD.encode(STANDARD.encode(release.json().to_string()));
+        self.stored("Secret", release.namespace, release.name, revision, &data)
     }
 
-    fn stored(self, kind: &str, namespace: &str, name: &str, data: &str) -> Self {
-        let record = format!("sh.helm.release.v1.{name}.v1");
+    pub(crate) fn with_config_map(self, release: &Release<'_>) -> Self {
+        self.stored("ConfigMap", release.namespace, release.name, 1, &STANDARD.encode(release.json().to_string()))
+    }
+
+    fn stored(self, kind: &str, namespace: &str, name: &str, revision: u64, data: &str) -> Self {
+        let record = format!("sh.helm.release.v1.{name}.v{revision}");
         let object = json!({
             "apiVersion": "v1", "kind": kind, "type": "helm.sh/release.v1",
             "metadata": {
                 "name": record, "namespace": namespace,
-                "labels": {"owner": "helm", "name": name, "version": "1", "status": "deployed"},
+                "labels": {"owner": "helm", "name": name, "version": revision.to_string(), "status": "deployed"},
             },
             "data": {"release": data},
         });
@@ -142,8 +151,35 @@ impl Cluster {
         self.listed(&format!("{kind}s"), &format!("{namespace}   {record}   1     3d    deployed\n"))
     }
 
+    /// A release whose record is listed, and then no longer there.
+    pub(crate) fn gone(self, namespace: &str, name: &str) -> Self {
+        let record = format!("sh.helm.release.v1.{name}.v1");
+        self.write(&format!("secret.{namespace}.{record}.json"), "");
+        self.listed("secrets", &format!("{namespace}   {record}   1     3d    deployed\n"))
+    }
+
+    /// A hook that lives, as a template has it written; the namespace stands in it once, and not at the end.
+    pub(crate) fn with_live(self, resource: &str, line: &str) -> Self {
+        let path = self.folder.join(format!("live.{resource}"));
+        let lines = fs::read_to_string(&path).unwrap_or_default();
+        fs::write(path, format!("{lines}{line}\n")).unwrap();
+        self
+    }
+
+    /// The Pods of a namespace.
+    pub(crate) fn with_pods(self, namespace: &str, pods: &[Value]) -> Self {
+        self.write(&format!("pods.{namespace}.json"), &json!({"kind": "List", "items": pods}).to_string());
+        self
+    }
+
+    /// It may not list that resource: with `-A` of all namespaces, with `-n` of one.
+    pub(crate) fn refusing(self, resource: &str, scope: &str) -> Self {
+        self.write(&format!("refused.{resource}.{scope}"), "");
+        self
+    }
+
     /// A line more in the table of that kind.
-    pub(super) fn listed(self, table: &str, line: &str) -> Self {
+    pub(crate) fn listed(self, table: &str, line: &str) -> Self {
         let listed = fs::read_to_string(self.folder.join(table)).unwrap();
         self.write(table, &(listed + line));
         self
@@ -154,19 +190,26 @@ impl Cluster {
     }
 
     /// How `kubectl` was called, a line each.
-    pub(super) fn called(&self) -> String {
+    pub(crate) fn called(&self) -> String {
         fs::read_to_string(self.folder.join("called")).unwrap()
     }
 
     /// A folder for temporary ones.
-    pub(super) fn temporary(&self) -> PathBuf {
+    pub(crate) fn temporary(&self) -> PathBuf {
         let folder = self.folder.join("temporary");
         fs::create_dir_all(&folder).unwrap();
         folder
     }
 
+    /// Without a Helm, which it does not need.
+    pub(crate) fn orphans(&self, arguments: &[&str]) -> Command {
+        let mut command = command(env!("CARGO_BIN_EXE_stable-hooks"), &[&self.kubectl]);
+        command.arg("orphans").args(arguments);
+        command
+    }
+
     /// The verb, with this `kubectl` and the Helm in that folder.
-    pub(super) fn forecast(&self, helm: &Path, arguments: &[&str]) -> Command {
+    pub(crate) fn forecast(&self, helm: &Path, arguments: &[&str]) -> Command {
         let mut command = command(env!("CARGO_BIN_EXE_stable-hooks"), &[&self.kubectl, helm]);
         command.arg("forecast").args(arguments).env("TMPDIR", self.temporary());
         command

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::manifest::SOURCE;
+
 /// One revision of a release. What its JSON leaves out is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Record {
@@ -49,6 +51,14 @@ impl Record {
         }
         let target = self.description.strip_prefix("Rollback to ")?.parse().ok()?;
         (1..self.version).contains(&target).then_some(target)
+    }
+
+    /// nelm (werf) has written it, in Helm's layout. Helm always says in words what it is about to do, or did, and puts three
+    /// dashes above each template's path.
+    pub fn is_of_nelm(&self) -> bool {
+        let manifest = Some(&self.manifest).filter(|manifest| !manifest.is_empty());
+        let mut texts = self.hooks.iter().map(|hook| &hook.manifest).chain(manifest);
+        self.description.is_empty() && !self.first_deployed.is_empty() && texts.all(|text| text.starts_with(SOURCE))
     }
 
     /// A rollback that failed says so in the place of the revision that it went back to.
@@ -105,4 +115,28 @@ pub struct RecordHook {
     pub events: Vec<String>,
     pub weight: i64,
     pub delete_policies: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Record, RecordHook};
+    use crate::testing::test;
+
+    #[test]
+    fn a_record_of_nelm_says_nothing_and_has_no_dashes() {
+        let text = || "# Source: a\nkind: Job\n".to_owned();
+        let hook = RecordHook { manifest: text(), ..RecordHook::default() };
+        let deployed = "2026-11-22T20:00:00Z".to_owned();
+        let record = Record { first_deployed: deployed, manifest: text(), hooks: vec![hook], ..Record::default() };
+        assert!(record.is_of_nelm());
+        let without_resources = Record { manifest: String::new(), ..record.clone() };
+        assert!(without_resources.is_of_nelm());
+        let of_helm = [
+            Record { description: "Preparing upgrade".to_owned(), ..record.clone() },
+            Record { first_deployed: String::new(), ..record.clone() },
+            Record { manifest: format!("---\n{}", text()), ..record.clone() },
+            Record { hooks: vec![RecordHook::default()], ..record },
+        ];
+        assert_eq!(of_helm.map(|record| record.is_of_nelm()), [false; 4]);
+    }
 }
