@@ -187,7 +187,7 @@ fn uses_in(namespace: &str) -> Result<Uses, String> {
         if ["Succeeded", "Failed"].contains(&text("/status/phase")) {
             continue;
         }
-        for used in references(pod).into_iter().chain(value_sources(pod)) {
+        for used in references(pod).into_iter().chain(value_sources(pod).into_iter().map(|source| source.reference)) {
             uses.insert((used.kind.as_str().to_owned(), used.name.to_owned()), text("/metadata/name").to_owned());
         }
     }
