@@ -28,7 +28,7 @@ macro_rules! each_rule {
             release::job_template_change => JobTemplateChange("job-template-change", Release, Deny),
             release::one_sided_hook => OneSidedHook("one-sided-hook", Release, Warn),
             release::hook_log_retention => HookLogRetention("hook-log-retention", Release, Warn),
-            release::shared_hook_account => SharedHookAccount("shared-hook-account", Release, Warn),
+            release::shared_hook_object => SharedHookObject("shared-hook-object", Release, Warn),
             release::conditional_hook_template => ConditionalHookTemplate("conditional-hook-template", Release, Warn),
             chart::argocd_first_sync => ArgocdFirstSync("argocd-first-sync", Chart, Deny),
             chart::argocd_flip => ArgocdFlip("argocd-flip", Chart, Deny),

@@ -30,7 +30,7 @@ mod release {
     pub(super) mod one_sided_hook;
     pub(super) mod release_duplicate_identity;
     pub(super) mod release_identity_flip;
-    pub(super) mod shared_hook_account;
+    pub(super) mod shared_hook_object;
 }
 
 mod chart {
