@@ -23,6 +23,7 @@ macro_rules! each_rule {
             release::release_duplicate_identity => ReleaseDuplicateIdentity("release-duplicate-identity", Release, Deny),
             release::hook_missing_dependency => HookMissingDependency("hook-missing-dependency", Release, Deny),
             release::hook_order => HookOrder("hook-order", Release, Deny),
+            release::hook_missing_rbac => HookMissingRbac("hook-missing-rbac", Release, Warn),
             release::hook_never_deleted => HookNeverDeleted("hook-never-deleted", Release, Deny),
             release::foreign_takeover => ForeignTakeover("foreign-takeover", Release, Deny),
             release::job_template_change => JobTemplateChange("job-template-change", Release, Deny),

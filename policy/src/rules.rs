@@ -24,6 +24,7 @@ mod release {
     pub(super) mod foreign_takeover;
     pub(super) mod hook_log_retention;
     pub(super) mod hook_missing_dependency;
+    pub(super) mod hook_missing_rbac;
     pub(super) mod hook_never_deleted;
     pub(super) mod hook_order;
     pub(super) mod job_template_change;
