@@ -17,7 +17,8 @@ const NAMESPACE: &str = "shop";
 const RECORDS: &str = "flux-system";
 
 /// What charts are made of here, besides Helm's records.
-const KINDS: [&str; 7] = ["ConfigMap", "Deployment", "Job", "Secret", "Service", "ServiceAccount", "StatefulSet"];
+const KINDS: [&str; 9] =
+    ["ConfigMap", "Deployment", "Job", "Role", "RoleBinding", "Secret", "Service", "ServiceAccount", "StatefulSet"];
 
 pub struct Scene<'world> {
     pub world: &'world World,

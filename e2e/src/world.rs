@@ -13,6 +13,8 @@ use crate::webhook::{Options, Policies, Webhook};
 /// The webhooks that scenarios share, by the label of the namespaces that they watch.
 pub const LIVE: &str = "live";
 pub const RECORDS: &str = "records";
+/// It denies what rules only warn of as they are shipped.
+pub const STRICT: &str = "strict";
 
 pub struct World {
     pub tools: Tools,
@@ -33,7 +35,10 @@ impl World {
         let settings = json!({"releases": {"baseline": "record"}});
         let options = Options { settings, ..Options::default() };
         let records = webhook(&plane, &policies, RECORDS, &options, &looks_at_records())?;
-        Ok(Self { tools, policies: Some(policies), _webhooks: vec![live, records], plane })
+        let settings = json!({"rules": {"hook-missing-rbac": "deny", "shared-hook-object": "deny"}});
+        let options = Options { settings, ..Options::default() };
+        let strict = webhook(&plane, &policies, STRICT, &options, &looks_at_objects())?;
+        Ok(Self { tools, policies: Some(policies), _webhooks: vec![live, records, strict], plane })
     }
 
     /// The same without any webhook, whose wasm takes most of the start.

@@ -1,5 +1,6 @@
 //! The objects that a Pod or the pods of a Job need, from its JSON as it came. Values of the wrong type are skipped.
 
+mod clients;
 mod hosts;
 mod waits;
 
@@ -55,7 +56,7 @@ pub struct Source<'a> {
 /// The objects that must exist before the pods of that object can start, in the order of the fields.
 pub fn references(object: &Value) -> Vec<Reference<'_>> {
     let mut found = Vec::new();
-    let Some((at, pod)) = pod(object) else {
+    let Some((at, pod)) = placed_pod(object) else {
         return found;
     };
     // The second is what the first was called once, and the API server still reads it.
@@ -75,7 +76,7 @@ pub fn references(object: &Value) -> Vec<Reference<'_>> {
 
 /// The Secrets and ConfigMaps that containers get values from, those too that may be missing.
 pub fn value_sources(object: &Value) -> Vec<Source<'_>> {
-    let found = pod(object).map(|(at, pod)| sources(at, pod)).unwrap_or_default();
+    let found = placed_pod(object).map(|(at, pod)| sources(at, pod)).unwrap_or_default();
     let has_values = |source: &Source<'_>| matches!(source.reference.kind, RefKind::Secret | RefKind::ConfigMap);
     found.into_iter().filter(has_values).collect()
 }
@@ -157,7 +158,7 @@ pub fn possible_services(object: &Value) -> BTreeSet<String> {
 /// Each host that a container names, in lower case, with its field: in its command line without the program that it
 /// starts, and in the values of its variables.
 fn for_each_host(object: &Value, found: &mut dyn FnMut(&str, &str)) {
-    let Some((at, pod)) = pod(object) else { return };
+    let Some((at, pod)) = placed_pod(object) else { return };
     for (path, container) in containers(at, pod) {
         // It is given the hosts that its certificate is for, and connects to none.
         if text(container, "image").is_some_and(|image| image.contains("certgen")) {
@@ -183,7 +184,7 @@ fn for_each_host(object: &Value, found: &mut dyn FnMut(&str, &str)) {
 
 /// All that containers are started with: commands, arguments and the values of variables, each with its field.
 pub fn texts(object: &Value) -> impl Iterator<Item = (String, &str)> {
-    let containers = pod(object).into_iter().flat_map(|(at, pod)| containers(at, pod));
+    let containers = placed_pod(object).into_iter().flat_map(|(at, pod)| containers(at, pod));
     containers.flat_map(|(path, container)| {
         let words = items(container, &path, "command").chain(items(container, &path, "args"));
         let variables = items(container, &path, "env");
@@ -196,7 +197,7 @@ pub fn texts(object: &Value) -> impl Iterator<Item = (String, &str)> {
 /// or a container with a probe, is a kubectl, a k8s-wait-for or a script that waits for a Job.
 pub fn awaited_jobs(object: &Value) -> Vec<(String, &str)> {
     let mut found = Vec::new();
-    let Some((at, pod)) = pod(object) else { return found };
+    let Some((at, pod)) = placed_pod(object) else { return found };
     for (path, container) in containers(at, pod) {
         let is_sidecar = text(container, "restartPolicy") == Some("Always");
         let has_a_probe = ["readinessProbe", "startupProbe"].iter().any(|probe| container.get(probe).is_some());
@@ -215,16 +216,41 @@ pub fn awaited_jobs(object: &Value) -> Vec<(String, &str)> {
 
 /// The ServiceAccount that the pods of a workload run as: of a Pod, of what has a pod template, or of a CronJob.
 pub fn pod_account(object: &Value) -> Option<&str> {
-    let holder = if is_kind(object, "CronJob") { object.get("spec")?.get("jobTemplate")? } else { object };
-    let (_, pod) = pod(holder)?;
+    let pod = pod(object)?;
     text(pod, "serviceAccountName").or_else(|| text(pod, "serviceAccount"))
 }
 
+/// The field that shows a container to be a client of the API server: its image, or a word of its command line.
+pub fn api_client(object: &Value) -> Option<String> {
+    let (at, pod) = placed_pod(object)?;
+    for (path, container) in containers(at, pod) {
+        if text(container, "image").is_some_and(clients::is_image) {
+            return Some(format!("{path}.image"));
+        }
+        for (path, word) in items(container, &path, "command").chain(items(container, &path, "args")) {
+            let Some(word) = word.as_str() else { continue };
+            if clients::calls_one(word) || (path.ends_with(".command[0]") && clients::is_program(word)) {
+                return Some(path);
+            }
+        }
+    }
+    None
+}
+
+/// The specification of a Pod, or of the pods of a workload.
+pub fn pod(object: &Value) -> Option<&Value> {
+    Some(placed_pod(object)?.1)
+}
+
 /// Where the fields of a pod stand, and they.
-fn pod(object: &Value) -> Option<(&'static str, &Value)> {
+fn placed_pod(object: &Value) -> Option<(&'static str, &Value)> {
     let spec = object.get("spec")?;
     if is_kind(object, "Pod") {
         return Some(("spec", spec));
+    }
+    if is_kind(object, "CronJob") {
+        let pod = spec.get("jobTemplate")?.get("spec")?.get("template")?.get("spec")?;
+        return Some(("spec.jobTemplate.spec.template.spec", pod));
     }
     Some(("spec.template.spec", spec.get("template")?.get("spec")?))
 }
@@ -273,7 +299,10 @@ impl<'a> Reference<'a> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{RefKind, Reference, Services, named_services, possible_services, references, texts, value_sources};
+    use super::{
+        RefKind, Reference, Services, api_client, named_services, pod_account, possible_services, references, texts,
+        value_sources,
+    };
     use crate::testing::test;
 
     fn job(pod: Value) -> Value {
@@ -364,6 +393,37 @@ mod tests {
             fields,
             ["spec.serviceAccountName", "spec.containers[0].envFrom[0].secretRef", "spec.containers[0].args[0]"]
         );
+    }
+
+    #[test]
+    fn a_cronjob_has_its_pod_further_down() {
+        let pod = json!({"serviceAccountName": "sa", "containers": [{"envFrom": [{"secretRef": {"name": "a"}}]}]});
+        let cron = json!({"kind": "CronJob", "spec": {"jobTemplate": {"spec": {"template": {"spec": pod}}}}});
+        let fields: Vec<_> = references(&cron).into_iter().map(|found| found.field).collect();
+        let at = "spec.jobTemplate.spec.template.spec";
+        assert_eq!(fields, [format!("{at}.serviceAccountName"), format!("{at}.containers[0].envFrom[0].secretRef")]);
+        assert_eq!(pod_account(&cron), Some("sa"));
+        assert_eq!(references(&json!({"kind": "CronJob", "spec": {"template": {"spec": pod}}})), []);
+    }
+
+    #[test]
+    fn a_client_of_the_api_server_is_known_by_its_image_or_its_command_line() {
+        let field = |container: Value| api_client(&job(json!({"containers": [{}, container]})));
+        for (container, expected) in [
+            (json!({"image": "bitnami/kubectl:1", "args": ["get"]}), "image"),
+            (json!({"image": "orders:1", "command": ["/bin/kubectl", "get"]}), "command[0]"),
+            (json!({"command": ["sh", "-c"], "args": ["set -e\nkubectl get pods"]}), "args[0]"),
+        ] {
+            let path = format!("spec.template.spec.containers[1].{expected}");
+            assert_eq!(field(container), Some(path));
+        }
+        for container in [
+            json!({"image": "orders:1", "command": ["migrate", "kubectl"], "args": ["helm", 5]}),
+            json!({"env": [{"name": "NO_PROXY", "value": "kubernetes.default,localhost"}]}),
+            json!({"image": 5, "command": "kubectl"}),
+        ] {
+            assert_eq!(field(container), None);
+        }
     }
 
     #[test]

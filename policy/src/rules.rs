@@ -25,6 +25,7 @@ mod release {
     pub(super) mod foreign_takeover;
     pub(super) mod hook_log_retention;
     pub(super) mod hook_missing_dependency;
+    pub(super) mod hook_missing_rbac;
     pub(super) mod hook_never_deleted;
     pub(super) mod hook_order;
     pub(super) mod hook_stale_dependency;
@@ -33,7 +34,7 @@ mod release {
     pub(super) mod one_sided_hook;
     pub(super) mod release_duplicate_identity;
     pub(super) mod release_identity_flip;
-    pub(super) mod shared_hook_account;
+    pub(super) mod shared_hook_object;
 }
 
 mod chart {

@@ -5,6 +5,8 @@ use crate::yaml::Head;
 pub const HOOK: &str = "helm.sh/hook";
 pub const HOOK_WEIGHT: &str = "helm.sh/hook-weight";
 pub const HOOK_DELETE_POLICY: &str = "helm.sh/hook-delete-policy";
+/// When Helm prints the logs of a hook: 3.18 and later.
+pub const HOOK_OUTPUT_LOG_POLICY: &str = "helm.sh/hook-output-log-policy";
 pub const RELEASE_NAME: &str = "meta.helm.sh/release-name";
 pub const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
 pub const RESOURCE_POLICY: &str = "helm.sh/resource-policy";

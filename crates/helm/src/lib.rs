@@ -17,6 +17,7 @@ pub mod write;
 pub mod yaml;
 
 pub use annotation::{
-    HOOK, HOOK_DELETE_POLICY, HOOK_WEIGHT, RELEASE_NAME, RELEASE_NAMESPACE, RESOURCE_POLICY, is_kept, keeps,
+    HOOK, HOOK_DELETE_POLICY, HOOK_OUTPUT_LOG_POLICY, HOOK_WEIGHT, RELEASE_NAME, RELEASE_NAMESPACE, RESOURCE_POLICY,
+    is_kept, keeps,
 };
 pub use hook::{DeletePolicies, DeletePolicy, Event, Events, NotAHook, items, spelled, weight};

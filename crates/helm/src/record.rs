@@ -141,6 +141,7 @@ mod tests {
             "hooks": [{
                 "name": "migrate", "kind": "Job", "path": "flip/templates/job.yaml", "manifest": "kind: Job\n",
                 "events": ["pre-upgrade"], "weight": -1, "delete_policies": ["hook-failed"],
+                "output_log_policies": ["hook-succeeded"],
                 "last_run": {"started_at": "", "phase": ""},
             }, null],
         });
@@ -158,6 +159,7 @@ mod tests {
             (hook.events.as_slice(), hook.delete_policies.as_slice()),
             (&["pre-upgrade".to_owned()][..], &["hook-failed".to_owned()][..])
         );
+        assert_eq!(hook.output_log_policies, ["hook-succeeded"]);
     }
 
     #[test]

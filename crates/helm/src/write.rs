@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use serde_json::{Value, json};
 
-use crate::annotation::{HOOK, HOOK_DELETE_POLICY, HOOK_WEIGHT};
+use crate::annotation::{HOOK, HOOK_DELETE_POLICY, HOOK_OUTPUT_LOG_POLICY, HOOK_WEIGHT};
 use crate::hook::{self, Event, Events};
 use crate::manifest::{self, SOURCE};
 use crate::record::ApplyMethod;
@@ -71,14 +71,15 @@ impl Document {
         let Identity::Hook(_) = self.identity else { return None };
         let annotation = |key| self.head.annotations.get(key).map(String::as_str);
         // An empty policy is a list with one empty item: only without one Helm assumes before-hook-creation.
-        let policies = annotation(HOOK_DELETE_POLICY).map(|policies| hook::items(policies).collect::<Vec<_>>());
+        let policies = |key| annotation(key).map(|policies| hook::items(policies).collect::<Vec<_>>());
         // Helm runs a hook as often as an event is written.
         let events = annotation(HOOK).into_iter().flat_map(hook::items).filter_map(|item| Event::parse(&item));
         Some(json!({
             "name": self.head.name, "kind": self.head.kind, "path": self.template, "manifest": self.text,
             "events": events.map(Event::as_str).collect::<Vec<_>>(),
             "weight": annotation(HOOK_WEIGHT).and_then(hook::weight).unwrap_or_default(),
-            "delete_policies": policies,
+            "delete_policies": policies(HOOK_DELETE_POLICY),
+            "output_log_policies": policies(HOOK_OUTPUT_LOG_POLICY),
         }))
     }
 }

@@ -15,7 +15,7 @@ const DROPPED: &str = "dropped-hook";
 
 /// These rules warn of habits, not of what will happen.
 const HABITS: [&str; 5] =
-    ["conditional-hook-template", "hook-log-retention", "one-sided-hook", "shared-hook-account", "plain-migration"];
+    ["conditional-hook-template", "hook-log-retention", "one-sided-hook", "shared-hook-object", "plain-migration"];
 
 /// One tool's answer beside what happened.
 #[derive(Debug, Clone)]

@@ -1,9 +1,11 @@
 //! Each harm: it happens without the policy; with it Helm is stopped before it touches anything.
 
+use serde_json::Value;
+use stable_hooks_e2e::cluster::{has_condition, wait_for};
 use stable_hooks_e2e::helm::{Major, Run};
 use stable_hooks_e2e::proof::Entry;
 use stable_hooks_e2e::scene::{Change, Scene, history_text};
-use stable_hooks_e2e::world::{LIVE, RECORDS, World};
+use stable_hooks_e2e::world::{LIVE, RECORDS, STRICT, World};
 
 const SECTION: &str = "Harm, and how it is stopped";
 
@@ -201,6 +203,43 @@ pub(crate) const HARMS: &[Harm] = &[
         ..HARM
     },
     Harm {
+        name: "A hook asks the API server before it may",
+        about: "`late-binding`: a `pre-install` Job runs kubectl; the RoleBinding of its account is a resource. With \
+                `hook-missing-rbac: deny`: as it is shipped the rule warns.",
+        without: "the RoleBinding is made when the hook is over, which had no rights (a container would have failed; here none runs)",
+        rule: "hook-missing-rbac",
+        names: &["Job", "RoleBinding"],
+        watched_by: STRICT,
+        act: |scene| scene.install("orders", "late-binding", &[]),
+        harmed: |scene, after| {
+            assert!(after.run.success, "{}", after.run.stderr);
+            let [job, binding] = ["Job", "RoleBinding"].map(|kind| scene.get(kind, "orders-migrations"));
+            assert!(has_condition(&job, "Complete"), "{job}");
+            // The Job changes for the last time when it completes.
+            assert!(version(&job) < version(&binding), "{job} {binding}");
+        },
+        ..HARM
+    },
+    Harm {
+        name: "A hook goes away under the Deployment that needs it",
+        about: "`shared-object`: a Deployment needs a ServiceAccount and a ConfigMap that are `pre-install` hooks with \
+                `hook-succeeded`. With `shared-hook-object: deny`: as it is shipped the rule warns.",
+        without: "success is reported; both are gone, and the Deployment gets no Pod",
+        rule: "shared-hook-object",
+        names: &["ServiceAccount", "ConfigMap", "hook-succeeded"],
+        watched_by: STRICT,
+        act: |scene| scene.install("orders", "shared-object", &[]),
+        harmed: |scene, after| {
+            assert!(after.run.success, "{}", after.run.stderr);
+            assert_eq!(after.change.new, ["Deployment orders"]);
+            wait_for("the API server refuses the Deployment's Pods", || {
+                has_condition(&scene.get("Deployment", "orders"), "ReplicaFailure").then_some(())
+            });
+            assert_eq!(scene.cluster().list("Pod", &scene.namespace), [] as [Value; 0]);
+        },
+        ..HARM
+    },
+    Harm {
         name: "A resource becomes a hook under Flux",
         about: "`upgrade-only-hook`, with the options of Flux's controller; the records lie in another namespace.",
         prepare: |scene| flux_ready(scene, "upgrade-only-hook"),
@@ -228,6 +267,12 @@ pub(crate) const HARMS: &[Harm] = &[
 ];
 
 const FLUX: Harm = Harm { section: "Flux's way", records_apart: true, helms: &[Major::Four], ..HARM };
+
+/// Versions grow with each write of any object.
+fn version(object: &Value) -> u64 {
+    let version = object.pointer("/metadata/resourceVersion").and_then(Value::as_str);
+    version.and_then(|version| version.parse().ok()).unwrap_or_else(|| panic!("no version in {object}"))
+}
 
 fn flux_ready(scene: &Scene<'_>, chart: &str) {
     let _ = scene.flux("install", "orders", chart, &[]).succeeds();

@@ -3,6 +3,7 @@
 
 use helm::Events;
 
+use crate::finding::Remedy;
 use crate::name::Name;
 use crate::object::Kind;
 use crate::references::{RefKind, possible_services, references};
@@ -60,4 +61,17 @@ pub(crate) fn steady(events: Events, needs: Needs) -> String {
 /// The same for a hook whose release is seen.
 pub(crate) fn steady_in(release: &Release<'_>, hook: &HookDocument<'_>) -> String {
     hook.events().map(|events| steady(events, Needs::of(release, hook))).unwrap_or_default()
+}
+
+/// The events and the weight with which a later hook runs before one that needs it.
+pub(crate) fn in_time(later: &HookDocument<'_>, hook: &HookDocument<'_>) -> Remedy {
+    let events = Events::of(later.events.iter().chain(&hook.events).copied());
+    let events = events.map(|events| events.to_string()).unwrap_or_default();
+    later.template.remedy(format!(
+        "write {}: \"{events}\" and {}: \"{}\" for {}.",
+        helm::HOOK,
+        helm::HOOK_WEIGHT,
+        hook.weight.saturating_sub(10),
+        later.key.seen_from(&hook.key.namespace)
+    ))
 }

@@ -17,7 +17,7 @@ const MAX_HOOKS: usize = 10_000;
 /// More templates than any chart has; each is looked at for each object that is missing.
 const MAX_DROPPED: usize = 1_000;
 
-/// Events or delete policies of one hook.
+/// Events or policies of one hook.
 const MAX_WORDS: usize = 100;
 
 #[derive(serde::Deserialize, Default)]
@@ -73,6 +73,8 @@ struct Hook {
     weight: i64,
     #[serde(deserialize_with = "or_empty")]
     delete_policies: UpTo<MAX_WORDS, String>,
+    #[serde(deserialize_with = "or_empty")]
+    output_log_policies: UpTo<MAX_WORDS, String>,
 }
 
 impl From<Raw> for Record {
@@ -122,6 +124,7 @@ impl From<Hook> for RecordHook {
             events: hook.events.0,
             weight: hook.weight,
             delete_policies: hook.delete_policies.0,
+            output_log_policies: hook.output_log_policies.0,
         }
     }
 }

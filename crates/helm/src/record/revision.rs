@@ -115,6 +115,8 @@ pub struct RecordHook {
     pub events: Vec<String>,
     pub weight: i64,
     pub delete_policies: Vec<String>,
+    /// When Helm prints its logs; empty also where a Helm before 3.18 has not read that annotation.
+    pub output_log_policies: Vec<String>,
 }
 
 #[cfg(test)]

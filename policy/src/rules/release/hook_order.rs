@@ -2,8 +2,8 @@ use crate::finding::{FieldPath, Outcome, ReleaseProblem};
 use crate::name::Name;
 use crate::references::references;
 use crate::rules::declare::{Reach, declare_rule};
+use crate::rules::steady::in_time;
 use crate::subject::release::{HookDocument, Release};
-use helm::Events;
 
 declare_rule! {
     /// ## What it does
@@ -143,8 +143,6 @@ fn runs_at_the_later_event(
     field: &str,
 ) -> ReleaseProblem {
     let (pre, post) = (release.operation.pre().as_str(), release.operation.post().as_str());
-    let events = Events::of(later.events.iter().chain(&hook.events).copied());
-    let events = events.map(|events| events.to_string()).unwrap_or_default();
     let wanted = later.key.seen_from(&hook.key.namespace);
     hook.problem(
         FieldPath::annotation(helm::HOOK),
@@ -152,12 +150,7 @@ fn runs_at_the_later_event(
             "needs {wanted} ({field}), a hook that runs after it: at {post}, and this one at {pre}. {}.",
             hook.without(&later.key)
         ),
-        later.template.remedy(format!(
-            "write {}: \"{events}\" and {}: \"{}\" for {wanted}.",
-            helm::HOOK,
-            helm::HOOK_WEIGHT,
-            hook.weight.saturating_sub(10)
-        )),
+        in_time(later, hook),
     )
 }
 

@@ -10,7 +10,7 @@ use crate::name::Name;
 use crate::note::{Note, NoteKind};
 use crate::object::Kind;
 use crate::object::MIGRATION_LABEL;
-use crate::references::{RefKind, possible_services, references, value_sources};
+use crate::references::{RefKind, api_client, possible_services, references, value_sources};
 use crate::selector::{Standing, is_labelled};
 use crate::settings::Settings;
 use helm::manifest::{self, Document, Wanted};
@@ -34,6 +34,10 @@ pub(crate) struct HookDocument<'a> {
     pub(crate) standing: Standing,
     /// The whole document, of a Job or a Pod: those Helm waits for.
     pub(crate) object: Option<Value>,
+    /// `helm.sh/hook-output-log-policy` is written, whether this Helm knows it or not.
+    pub(crate) asks_for_logs: bool,
+    /// As the record holds it, with the list that it may be an item of.
+    stored: &'a RecordHook,
 }
 
 /// A document of the record's manifest.
@@ -83,6 +87,32 @@ impl HookDocument<'_> {
 
     pub(crate) fn is_deleted_after_success(&self) -> bool {
         self.policies.as_ref().is_some_and(|policies| policies.contains(DeletePolicy::HookSucceeded))
+    }
+
+    /// Helm 3.18 and later print its logs before they delete it with that policy: those of a Job or a Pod with a name.
+    pub(crate) fn prints_logs(&self, at: DeletePolicy) -> bool {
+        self.can_print_logs() && self.stored.output_log_policies.iter().any(|policy| policy == at.as_str())
+    }
+
+    /// Helm finds its pods by its name, and does not look into a list.
+    pub(crate) fn can_print_logs(&self) -> bool {
+        !self.key.name.is_empty() && !self.is_in_list
+    }
+
+    /// The annotation is written, and a Helm before 3.18 has not read it.
+    pub(crate) fn asks_for_logs_in_vain(&self) -> bool {
+        self.asks_for_logs && self.stored.output_log_policies.is_empty()
+    }
+
+    /// The whole document, read now.
+    pub(crate) fn read(&self) -> Option<Value> {
+        let limits = yaml::Limits::default();
+        if !self.is_in_list {
+            return Some(yaml::parse(&self.stored.manifest, &limits).ok()??.1);
+        }
+        let items = manifest::items(&self.stored.manifest, &limits);
+        let is_it = |head: &Head| head.kind == self.key.kind && head.name == self.key.name;
+        items.into_iter().find(|(head, _)| is_it(head)).map(|(_, item)| item)
     }
 
     /// What happens to it where that object is not there: the API server refuses a Pod without its account at once.
@@ -158,12 +188,14 @@ pub(super) fn wanted<'h>(hooks: impl Iterator<Item = &'h HookDocument<'h>> + Clo
     let references = objects.clone().flat_map(references).map(|reference| reference.name);
     let values = objects.clone().flat_map(value_sources).filter(|source| source.is_optional);
     let values = values.map(|source| source.reference.name);
-    let services: BTreeSet<_> = objects.flat_map(possible_services).collect();
-    Wanted::nothing()
+    let services: BTreeSet<_> = objects.clone().flat_map(possible_services).collect();
+    let needs_rights = objects.clone().any(|object| api_client(object).is_some());
+    let wanted = Wanted::nothing()
         .with_kind("Job")
         .with_kind("ServiceAccount")
         .with_kind_and("Service", services.iter().map(String::as_str))
-        .with(references.chain(values).chain(hooks.map(|hook| hook.key.name.as_str())))
+        .with(references.chain(values).chain(hooks.map(|hook| hook.key.name.as_str())));
+    if needs_rights { wanted.with_kind("Role").with_kind("RoleBinding") } else { wanted }
 }
 
 impl<'a> Contents<'a> {
@@ -293,6 +325,8 @@ impl HookObject<'_> {
             is_kept: helm::is_kept(head),
             is_in_list,
             standing: standing(head, is_part_of_the_release && is_migration),
+            asks_for_logs: head.annotations.contains_key(helm::HOOK_OUTPUT_LOG_POLICY),
+            stored: hook,
         }
     }
 }
