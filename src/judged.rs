@@ -5,6 +5,7 @@ use std::fmt;
 use std::mem;
 
 use json_patch::Patch;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use stable_hooks_policy::RuleId;
@@ -12,7 +13,8 @@ use stable_hooks_policy::finding::{self, Needed};
 use stable_hooks_policy::name::Name;
 use stable_hooks_policy::note::{Note, NoteKind};
 use stable_hooks_policy::rule::Effect;
-use stable_hooks_policy::wire::{FINDINGS_ANNOTATION, NOTES_ANNOTATION};
+use stable_hooks_policy::verdict::Found;
+use stable_hooks_policy::wire::{FINDINGS_ANNOTATION, IGNORED_ANNOTATION, NOTES_ANNOTATION};
 
 use crate::engine::Answer;
 
@@ -62,6 +64,9 @@ pub(crate) struct Judged {
     pub(crate) object: Name,
     pub(crate) verdict: Verdict,
     pub(crate) findings: Vec<Finding>,
+    /// Those that are only counted: their object has switched the rule off.
+    #[serde(skip)]
+    pub(crate) ignored: Vec<Finding>,
     pub(crate) patch: Patch,
     /// The hooks of a sync over another text, in its order.
     #[serde(skip)]
@@ -138,7 +143,13 @@ impl Summary {
         self.denied += usize::from(judged.verdict == Verdict::Deny);
         self.normalized += usize::from(judged.verdict == Verdict::Normalize);
         self.warned += usize::from(judged.findings.iter().any(|finding| finding.level == Level::Warn));
+        self.ignored += judged.ignored.len();
     }
+}
+
+/// So many are, as the end or the whole of a sentence says it.
+pub(crate) fn are_ignored(count: usize) -> String {
+    if count == 1 { "1 finding is ignored".to_owned() } else { format!("{count} findings are ignored") }
 }
 
 impl fmt::Display for Place {
@@ -157,6 +168,7 @@ impl Judged {
             (true, false) => Verdict::Normalize,
         };
         let findings = findings(&object, &answer);
+        let ignored = listed(&answer, IGNORED_ANNOTATION).unwrap_or_default();
         let operation = text(request, "/operation").to_owned();
         Self {
             source,
@@ -166,18 +178,16 @@ impl Judged {
             object,
             verdict,
             findings,
+            ignored,
             patch: answer.patch,
             hooks: Vec::new(),
         }
     }
 
     /// A result of the rules for charts, which no policy is asked for.
-    pub(crate) fn of_application(
-        name: &str,
-        (source, place): (String, Place),
-        findings: Vec<finding::Finding>,
-    ) -> Self {
-        let findings: Vec<_> = findings.into_iter().map(Finding::from).collect();
+    pub(crate) fn of_application(name: &str, (source, place): (String, Place), found: Found) -> Self {
+        let [findings, ignored] =
+            [found.findings, found.ignored].map(|list| list.into_iter().map(Finding::from).collect::<Vec<_>>());
         let is_denied = findings.iter().any(|finding| finding.level == Level::Deny);
         let [group, kind, namespace, name] = ["argoproj.io", "Application", "", name].map(str::to_owned);
         Self {
@@ -188,9 +198,11 @@ impl Judged {
             object: Name { group, kind, namespace, name },
             verdict: if is_denied { Verdict::Deny } else { Verdict::Allow },
             findings,
+            ignored,
             patch: Patch::default(),
             hooks: Vec::new(),
         }
+        .with_warnings(&found.notes.into_iter().map(|note| note.message).collect::<Vec<_>>())
     }
 
     /// One result of two that were asked for one thing: the other's object, and what both found, once.
@@ -205,7 +217,17 @@ impl Judged {
         findings.extend(mem::take(&mut other.findings));
         let mut known = BTreeSet::new();
         other.findings = findings.into_iter().filter(|finding| known.insert(finding.clone())).collect();
+        other.ignore_too(self.ignored);
         other
+    }
+
+    /// Counts what another result ignores as well, each rule of an object once.
+    pub(crate) fn ignore_too(&mut self, others: Vec<Finding>) {
+        for other in others {
+            if !self.ignored.iter().any(|known| (&known.rule, &known.object) == (&other.rule, &other.object)) {
+                self.ignored.push(other);
+            }
+        }
     }
 
     pub(crate) fn with_hooks(self, hooks: Vec<HookRun>) -> Self {
@@ -227,7 +249,7 @@ impl Judged {
 
     /// Says of each finding in which template its object's field is written.
     pub(crate) fn in_templates(mut self, template_of: impl Fn(&Name, &str) -> Option<Place>) -> Self {
-        for finding in &mut self.findings {
+        for finding in self.findings.iter_mut().chain(&mut self.ignored) {
             finding.template = template_of(&finding.object, &finding.path);
         }
         self
@@ -241,7 +263,8 @@ impl Judged {
 
     /// Only those of its findings that are to be kept, and the verdict that they come to.
     pub(crate) fn retaining(mut self, keep: impl Fn(&Finding) -> bool) -> Self {
-        self.findings.retain(keep);
+        self.findings.retain(&keep);
+        self.ignored.retain(keep);
         if self.findings.iter().all(|finding| finding.level != Level::Deny) {
             self.verdict = if self.patch.is_empty() { Verdict::Allow } else { Verdict::Normalize };
         }
@@ -346,10 +369,8 @@ fn of_text(object: &Name, level: Level, message: &str) -> Finding {
 /// The findings and notes that our policy puts into its answer; those of another policy are made of its texts.
 fn findings(object: &Name, answer: &Answer) -> Vec<Finding> {
     let response = &answer.response;
-    let annotation = |name| response.audit_annotations.as_ref()?.get(name).map(String::as_str);
-    let reported: Option<Vec<Finding>> =
-        annotation(FINDINGS_ANNOTATION).and_then(|json| serde_json::from_str(json).ok());
-    let notes: Option<Vec<Note>> = annotation(NOTES_ANNOTATION).and_then(|json| serde_json::from_str(json).ok());
+    let reported: Option<Vec<Finding>> = listed(answer, FINDINGS_ANNOTATION);
+    let notes: Option<Vec<Note>> = listed(answer, NOTES_ANNOTATION);
     let is_ours = reported.is_some() || notes.is_some();
     let mut findings = reported.unwrap_or_default();
     let notes = notes.unwrap_or_default();
@@ -366,6 +387,12 @@ fn findings(object: &Name, answer: &Answer) -> Vec<Finding> {
         findings.extend(response.warnings.iter().flatten().map(|message| of_text(object, Level::Warn, message)));
     }
     findings
+}
+
+/// The list in one of the annotations that our policy puts into its answer.
+fn listed<T: DeserializeOwned>(answer: &Answer, annotation: &str) -> Option<Vec<T>> {
+    let json = answer.response.audit_annotations.as_ref()?.get(annotation)?;
+    serde_json::from_str(json).ok()
 }
 
 /// A finding without a rule says so by an empty text.

@@ -1,14 +1,13 @@
 //! The main flow, top to bottom; the only place that knows the order.
 
 use crate::cluster::Cluster;
-use crate::finding::Finding;
 use crate::judge::{objects, releases, syncs};
 use crate::note::{Note, NoteKind};
 use crate::request::{Change, Request};
 use crate::settings::Settings;
 use crate::subject::change::Context;
 use crate::sync::Syncs;
-use crate::verdict::{Verdict, decide};
+use crate::verdict::{Found, Verdict, decide};
 
 /// Judges one request. It cannot fail: all that can go wrong went wrong in `parse`.
 pub fn evaluate(request: &Request, settings: &Settings, cluster: &dyn Cluster) -> Verdict {
@@ -23,14 +22,16 @@ pub fn evaluate(request: &Request, settings: &Settings, cluster: &dyn Cluster) -
         return Verdict::allow();
     };
     let malformed = context.object.malformed().map(|text| Note::new(NoteKind::NotRead, text));
-    let notes = malformed.into_iter().collect();
+    let mut notes: Vec<_> = malformed.into_iter().collect();
     if !context.is_selected && !context.was_selected {
         return Verdict { notes, ..Verdict::allow() };
     }
-    decide(objects::check(&context), notes)
+    let found = objects::check(&context);
+    notes.extend(found.notes);
+    decide(Found { notes, ..found })
 }
 
 /// Judges a chart as Argo CD syncs it.
-pub fn evaluate_syncs(syncs: &Syncs<'_>, settings: &Settings) -> Vec<Finding> {
+pub fn evaluate_syncs(syncs: &Syncs<'_>, settings: &Settings) -> Found {
     syncs::check(syncs, settings)
 }

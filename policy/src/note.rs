@@ -21,6 +21,8 @@ pub enum NoteKind {
     NotRead,
     /// The release has no earlier record.
     NoBaseline,
+    /// An object wants to switch off what is no rule, or none that it can switch off.
+    NotIgnored,
 }
 
 impl Note {

@@ -43,6 +43,7 @@ struct Candidate<'s> {
 pub(super) fn plan<'s>(stream: &'s Stream<'s>, options: Options<'_>) -> Plan {
     let candidates = candidates(stream);
     let hooks = candidates.iter().filter(|candidate| candidate.is_selected && candidate.entry.is_helm_hook());
+    let hooks = hooks.filter(|candidate| !candidate.entry.ignores(RuleId::HookEvents));
     let hooks: Vec<_> = hooks.map(|candidate| candidate.place).collect();
     let completions = if options.complete_events { complete(stream, &hooks) } else { Completions::new() };
     let mut plan = Plan::default();
@@ -144,11 +145,13 @@ impl Candidate<'_> {
             }
             None => self.entry.events(),
         };
+        let events = events.filter(|_| !self.entry.ignores(RuleId::HookEvents));
         if let Some(normal) = events.map(|events| events.to_string()).filter(|normal| hook != normal) {
             edits.push(Edit { key: helm::HOOK, value: normal });
         }
         // Helm takes this policy where none is written, and fails to delete an object without a name.
         let written = self.entry.annotation(helm::HOOK_DELETE_POLICY).filter(|_| !self.entry.head.name.is_empty());
+        let written = written.filter(|_| !self.entry.ignores(RuleId::HookDeletePolicy));
         if let Some(written) = written.filter(|_| !self.entry.delete_policies().contains(BEFORE_HOOK_CREATION)) {
             match self.deletion_obstacle(stream) {
                 Some(reason) => kept.push(Kept { key: helm::HOOK_DELETE_POLICY, reason }),

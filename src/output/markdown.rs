@@ -14,7 +14,7 @@ use stable_hooks_policy::cause::grouped;
 
 use super::tally::Tally;
 use super::writer::Writer;
-use crate::judged::{Finding, HookRun, Judged, Judging, Level, Since, Summary, Verdict};
+use crate::judged::{Finding, HookRun, Judged, Judging, Level, Since, Summary, Verdict, are_ignored};
 pub(crate) use cause::{cause, paragraph};
 pub(crate) use comment::{Comment, Section};
 pub(crate) use text::{cell, code, prose};
@@ -75,8 +75,12 @@ impl Writer for Markdown {
             count => format!("{} are in order.", self.tally.counted(count)),
         };
         let sum = format!("{}.", self.tally.sum(summary));
-        let clean = if summary.objects == 0 { "there was nothing to judge." } else { &in_order };
-        let mut comment = Comment::new(head("stable-hooks", outcome(summary), summary.is_partial, &sum, clean));
+        let clean = match summary {
+            Summary { objects: 0, .. } => "there was nothing to judge.".to_owned(),
+            Summary { ignored: 0, .. } => in_order.clone(),
+            Summary { ignored, .. } => format!("{in_order} {}.", are_ignored(*ignored)),
+        };
+        let mut comment = Comment::new(head("stable-hooks", outcome(summary), summary.is_partial, &sum, &clean));
         for kept in self.ranks.values() {
             comment.add_after(&kept.sections);
             comment.leave_out(kept.left_out);

@@ -4,6 +4,7 @@ use helm::{DeletePolicies, DeletePolicy};
 
 use crate::argocd;
 use crate::identity::{HelmHook, Hook, Identity, classify};
+use crate::ignore::{IGNORE, Ignored};
 use crate::name::Name;
 use crate::object::Object;
 use crate::request::{Change, Request};
@@ -23,6 +24,8 @@ pub(crate) struct Context<'a> {
     pub(crate) is_selected: bool,
     /// The old state counts too: else relabelling would walk around the policy.
     pub(crate) was_selected: bool,
+    /// The rules that the new object switches off for itself.
+    pub(crate) ignored: Ignored,
 }
 
 /// Why we are asked.
@@ -52,6 +55,7 @@ impl<'a> Context<'a> {
             name: request.name_of(object),
             is_selected: selects(settings, object, &identity),
             was_selected: old.is_some_and(|old| selects(settings, old, &old_identity)),
+            ignored: Ignored::of(object.annotation(IGNORE)),
             identity,
             old_identity,
         })
@@ -77,7 +81,7 @@ impl<'a> Context<'a> {
 
     /// A finding of this rule is going to be fixed, so other rules can look at the result.
     pub(crate) fn is_fixed(&self, rule: RuleId) -> bool {
-        self.settings.mutate && self.settings.level(rule) == Level::Fix
+        self.settings.mutate && self.settings.level(rule) == Level::Fix && !self.ignored.includes(rule)
     }
 
     /// Argo CD deploys it, deletes what failed, and would take a denial for a failure.

@@ -19,7 +19,7 @@ use crate::engine::EngineError;
 use crate::helm::folder::{Folder, Part};
 use crate::helm::{Helm, Repository};
 use crate::house::{House, NAME};
-use crate::judged::{Finding, Judged};
+use crate::judged::{Finding, Judged, are_ignored};
 use crate::output::Format;
 use crate::records::StoredRecord;
 
@@ -142,11 +142,7 @@ fn tell(items: Vec<Result<Item, Failure>>, shared: &Shared<'_>, run: &mut Run) {
     for (house, count) in ignored {
         run.count_ignored(count);
         if let Some(house) = house.filter(|_| count > 0) {
-            remark(&format!(
-                "{count} finding{} ignored, as {} says",
-                if count == 1 { " is" } else { "s are" },
-                house.display()
-            ));
+            remark(&format!("{}, as {} says", are_ignored(count), house.display()));
         }
     }
 }
@@ -336,10 +332,14 @@ impl Shared<'_> {
             told.append(of_set);
             let Some((task, (says, judged))) = compared else { continue };
             let is_told = |finding: &Finding| !is_ignored(house.as_ref(), finding, &task);
-            ignored.extend(judged.findings().iter().filter(|finding| !is_told(finding)).cloned());
+            let found = judged.findings().iter().chain(&judged.ignored);
+            ignored.extend(found.filter(|finding| !is_told(finding)).cloned());
             let judged = judged.retaining(is_told);
             match results.iter_mut().find(|found| found.says == says && found.judged.says_the_same_as(&judged)) {
-                Some(found) => found.sets.push(set),
+                Some(found) => {
+                    found.sets.push(set);
+                    found.judged.ignore_too(judged.ignored);
+                }
                 None => results.push(Found { says, sets: vec![set], judged }),
             }
         }

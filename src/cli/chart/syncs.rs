@@ -10,6 +10,7 @@ use stable_hooks_policy::argocd::Phase;
 use stable_hooks_policy::evaluate::evaluate_syncs;
 use stable_hooks_policy::finding::Finding;
 use stable_hooks_policy::sync::{Desired, Manifest, Syncs};
+use stable_hooks_policy::verdict::Found;
 use stable_hooks_policy::{RuleId, Settings};
 
 use super::arguments::RenderArguments;
@@ -150,19 +151,20 @@ impl Texts {
         let found = evaluate_syncs(&all, settings);
         let (in_first, in_next) = match (course, &old) {
             (Course::TwoTexts, Some(first)) => (evaluate_syncs(&first_of(first), settings), found),
-            (Course::OverAnother | Course::TwoTexts, _) => (Vec::new(), found),
+            (Course::OverAnother | Course::TwoTexts, _) => (Found::default(), found),
             // What bites at every sync is shown in both.
             (Course::Again, _) => {
                 let of_first = |rule| matches!(rule, RuleId::ArgocdFirstSync | RuleId::ArgocdRunsTwice);
-                let in_first = found.iter().filter(|finding| of_first(finding.rule)).cloned().collect();
-                let in_next = found.into_iter().filter(|finding| finding.rule != RuleId::ArgocdFirstSync).collect();
-                (in_first, in_next)
+                let in_first = found.findings.iter().filter(|finding| of_first(finding.rule)).cloned().collect();
+                let is_of_next = |finding: &Finding| finding.rule != RuleId::ArgocdFirstSync;
+                let in_next = found.findings.into_iter().filter(is_of_next).collect();
+                (Found { findings: in_first, ..Found::default() }, Found { findings: in_next, ..found })
             }
         };
-        let judged = |findings: Vec<Finding>| {
+        let judged = |found: Found| {
             let source = renders.source.clone();
             let place = Place { file: source.clone(), line: None };
-            let judged = Judged::of_application(name, (source, place), findings);
+            let judged = Judged::of_application(name, (source, place), found);
             judged.in_templates(|object, path| renders.template(object, path))
         };
         let hooks = old.as_ref().map(|old| hooks(old, &new, shows_values)).unwrap_or_default();
