@@ -6,6 +6,7 @@ use std::mem;
 
 use json_patch::Patch;
 use serde::de::DeserializeOwned;
+use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use stable_hooks_policy::RuleId;
@@ -16,6 +17,7 @@ use stable_hooks_policy::rule::Effect;
 use stable_hooks_policy::verdict::Found;
 use stable_hooks_policy::wire::{FINDINGS_ANNOTATION, IGNORED_ANNOTATION, NOTES_ANNOTATION};
 
+use crate::changes::ShownChange;
 use crate::engine::Answer;
 
 /// The outcome of a run, in numbers.
@@ -68,26 +70,34 @@ pub(crate) struct Judged {
     #[serde(skip)]
     pub(crate) ignored: Vec<Finding>,
     pub(crate) patch: Patch,
-    /// The hooks of a sync over another text, in its order.
-    #[serde(skip)]
+    /// The hooks, where they are compared with those before, in the order in which they run; those that are gone come last.
     pub(crate) hooks: Vec<HookRun>,
 }
 
-/// A hook that a sync runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A hook, when it runs, and what became of it.
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct HookRun {
-    pub(crate) phase: &'static str,
-    pub(crate) wave: i64,
+    /// Its events, or the phase of a sync; empty where Helm knows none of them.
+    pub(crate) at: String,
+    /// The name of the weight: `wave` under Argo CD.
+    pub(crate) rank: &'static str,
+    pub(crate) weight: i64,
     pub(crate) object: Name,
     pub(crate) since: Since,
 }
 
-/// What became of a hook since the text before.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What became of a hook since the record or text before.
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Since {
     New,
-    /// Each change in words; none where it is the same.
-    Changed(Vec<String>),
+    Unchanged,
+    Changed(Vec<ShownChange>),
+    /// It is not what it was, and one of the two cannot be read.
+    Unread,
+    /// It is a resource now.
+    Resource,
+    /// Nothing runs it any more.
+    Gone,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -150,6 +160,51 @@ impl Summary {
 /// So many are, as the end or the whole of a sentence says it.
 pub(crate) fn are_ignored(count: usize) -> String {
     if count == 1 { "1 finding is ignored".to_owned() } else { format!("{count} findings are ignored") }
+}
+
+impl HookRun {
+    /// When it runs, and what became of it, around its name.
+    pub(crate) fn words(&self) -> (String, &'static str) {
+        let Self { at, rank, weight, .. } = self;
+        let comma = if at.is_empty() { "" } else { ", " };
+        let is = match &self.since {
+            Since::New => "is new",
+            Since::Unchanged => "is unchanged",
+            Since::Changed(_) => "has changed",
+            Since::Unread => "has changed, but cannot be read",
+            Since::Resource => "is no hook any more, but a resource",
+            Since::Gone => "is not run any more",
+        };
+        (format!("{at}{comma}{rank} {weight}"), is)
+    }
+
+    /// The fields that changed.
+    pub(crate) fn changes(&self) -> &[ShownChange] {
+        match &self.since {
+            Since::Changed(changes) => changes,
+            Since::New | Since::Unchanged | Since::Unread | Since::Resource | Since::Gone => &[],
+        }
+    }
+}
+
+impl Serialize for HookRun {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let since = match &self.since {
+            Since::New => "new",
+            Since::Unchanged => "unchanged",
+            Since::Changed(_) => "changed",
+            Since::Unread => "unread",
+            Since::Resource => "resource",
+            Since::Gone => "gone",
+        };
+        let mut fields = serializer.serialize_struct("HookRun", 5)?;
+        fields.serialize_field("object", &self.object)?;
+        fields.serialize_field("at", &self.at)?;
+        fields.serialize_field("weight", &self.weight)?;
+        fields.serialize_field("since", since)?;
+        fields.serialize_field("changes", self.changes())?;
+        fields.end()
+    }
 }
 
 impl fmt::Display for Place {
