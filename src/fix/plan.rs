@@ -7,6 +7,7 @@ use json_patch::jsonptr::Pointer;
 use serde_json::Value;
 use stable_hooks_policy::cluster::NoCluster;
 use stable_hooks_policy::finding::Finding;
+use stable_hooks_policy::note::NoteKind;
 use stable_hooks_policy::object::MIGRATION_LABEL;
 use stable_hooks_policy::references::{DEFAULT_SERVICE_ACCOUNT, RefKind};
 use stable_hooks_policy::shown::Shown;
@@ -191,7 +192,8 @@ fn left_over(entry: &Entry<'_>, object: Value, kept: &[Kept], options: Options<'
     let verdict = Request::parse(request).map(|request| evaluate(&request, options.settings, &NoCluster));
     let findings: Vec<Finding> = verdict.iter().flat_map(|verdict| verdict.all_findings().cloned()).collect();
     let is_about = |finding: &Finding, key: &str| annotation(finding).is_some_and(|about| about == key);
-    let mut texts = Vec::new();
+    let in_vain = verdict.iter().flat_map(|verdict| &verdict.notes).filter(|note| note.kind == NoteKind::NotIgnored);
+    let mut texts: Vec<_> = in_vain.map(|note| format!("{}.", note.message)).collect();
     for finding in &findings {
         let Some(key) = annotation(finding) else { continue };
         // Helm's default holds, and there is nothing to mend.

@@ -47,15 +47,19 @@ impl<'a> Context<'a> {
         };
         let identity = classify(object);
         let old_identity = old.map_or(Identity::Absent, classify);
+        let is_selected = selects(settings, object, &identity);
+        let was_selected = old.is_some_and(|old| selects(settings, old, &old_identity));
+        // Most objects are no migrations, and nothing is asked of them.
+        let annotation = if is_selected || was_selected { object.annotation(IGNORE) } else { None };
         Some(Self {
             settings,
             object,
             old,
             occasion,
             name: request.name_of(object),
-            is_selected: selects(settings, object, &identity),
-            was_selected: old.is_some_and(|old| selects(settings, old, &old_identity)),
-            ignored: Ignored::of(object.annotation(IGNORE)),
+            is_selected,
+            was_selected,
+            ignored: Ignored::of(annotation),
             identity,
             old_identity,
         })
