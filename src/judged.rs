@@ -94,8 +94,10 @@ pub(crate) enum Since {
     Changed(Vec<ShownChange>),
     /// It is not what it was, and one of the two cannot be read.
     Unread,
+    /// It was a resource.
+    FromResource(Vec<ShownChange>),
     /// It is a resource now.
-    Resource,
+    ToResource,
     /// Nothing runs it any more.
     Gone,
 }
@@ -172,7 +174,8 @@ impl HookRun {
             Since::Unchanged => "is unchanged",
             Since::Changed(_) => "has changed",
             Since::Unread => "has changed, but cannot be read",
-            Since::Resource => "is no hook any more, but a resource",
+            Since::FromResource(_) => "was no hook, but a resource",
+            Since::ToResource => "is no hook any more, but a resource",
             Since::Gone => "is not run any more",
         };
         (format!("{at}{comma}{rank} {weight}"), is)
@@ -181,8 +184,8 @@ impl HookRun {
     /// The fields that changed.
     pub(crate) fn changes(&self) -> &[ShownChange] {
         match &self.since {
-            Since::Changed(changes) => changes,
-            Since::New | Since::Unchanged | Since::Unread | Since::Resource | Since::Gone => &[],
+            Since::Changed(changes) | Since::FromResource(changes) => changes,
+            Since::New | Since::Unchanged | Since::Unread | Since::ToResource | Since::Gone => &[],
         }
     }
 }
@@ -194,7 +197,8 @@ impl Serialize for HookRun {
             Since::Unchanged => "unchanged",
             Since::Changed(_) => "changed",
             Since::Unread => "unread",
-            Since::Resource => "resource",
+            Since::FromResource(_) => "from-resource",
+            Since::ToResource => "to-resource",
             Since::Gone => "gone",
         };
         let mut fields = serializer.serialize_struct("HookRun", 5)?;

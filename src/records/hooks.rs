@@ -12,7 +12,7 @@ use stable_hooks_policy::name::Name;
 
 use super::stored::StoredRecord;
 use super::templates::object_ref;
-use crate::changes::{Detail, changes};
+use crate::changes::{Detail, ShownChange, changes};
 use crate::judged::{HookRun, Since};
 
 /// One object that a hook creates.
@@ -42,22 +42,25 @@ impl StoredRecord {
         }
         let (resources, old_resources) = (resources(&new), resources(&old));
         let mut olds = BTreeMap::<_, Vec<_>>::new();
-        for (object, document) in old_hooks.iter().map(|hook| (&hook.object, &hook.document)).chain(&old_resources) {
-            olds.entry(object).or_default().push(document);
+        for old in &old_hooks {
+            olds.entry(&old.object).or_default().push(&old.document);
         }
         let mut runs = Vec::new();
         for hook in &hooks {
             let since = match olds.get(&hook.object).map(Vec::as_slice) {
-                None | Some([]) => Since::New,
                 Some(olds) if olds.contains(&&hook.document) => Since::Unchanged,
-                Some([old, ..]) => hook.since(old, detail),
+                Some([old, ..]) => hook.changes(old, detail).map_or(Since::Unread, Since::Changed),
+                Some([]) | None => match old_resources.get(&hook.object) {
+                    Some(old) => hook.changes(old, detail).map_or(Since::Unread, Since::FromResource),
+                    None => Since::New,
+                },
             };
             runs.push(hook.run(since));
         }
         let names: BTreeSet<_> = hooks.iter().map(|hook| &hook.object).collect();
         for hook in old_hooks.iter().filter(|hook| !names.contains(&hook.object)) {
             let is_resource = resources.contains_key(&hook.object);
-            runs.push(hook.run(if is_resource { Since::Resource } else { Since::Gone }));
+            runs.push(hook.run(if is_resource { Since::ToResource } else { Since::Gone }));
         }
         runs
     }
@@ -68,10 +71,11 @@ impl HookObject<'_> {
         self.hook.events.iter().filter_map(|event| Event::parse(event))
     }
 
-    fn since(&self, old: &Document<'_>, detail: Detail) -> Since {
-        let (Document::Read(old), Document::Read(new)) = (old, &self.document) else { return Since::Unread };
+    /// The fields that changed; `None` where one of the two cannot be read.
+    fn changes(&self, old: &Document<'_>, detail: Detail) -> Option<Vec<ShownChange>> {
+        let (Document::Read(old), Document::Read(new)) = (old, &self.document) else { return None };
         let changes = changes(&self.object.kind, old, new);
-        Since::Changed(changes.into_iter().map(|change| change.shown(detail)).collect())
+        Some(changes.into_iter().map(|change| change.shown(detail)).collect())
     }
 
     fn run(&self, since: Since) -> HookRun {

@@ -61,12 +61,12 @@ const EXPECTED: [&str; 9] = [
     "changed Secret/of-list",
     "changed Secret/config",
     "unchanged ServiceAccount/same",
-    "changed ConfigMap/flipped",
+    "from-resource ConfigMap/flipped",
     "changed Job/migrate",
     "new Pod/new",
     "changed ServiceAccount/test",
     "gone ServiceAccount/gone",
-    "resource ServiceAccount/plain",
+    "to-resource ServiceAccount/plain",
 ];
 
 fn revisions() -> [String; 2] {
@@ -107,6 +107,7 @@ fn diff_of_a_revision_tells_what_became_of_each_hook() {
             "is unchanged",
             "is not run any more",
             "is no hook any more, but a resource",
+            "was no hook, but a resource",
             "test, weight 0: ",
         ] {
             assert!(printed.contains(part), "{part}:\n{printed}");

@@ -256,7 +256,8 @@ fn hooks(old: &Manifest, new: &Manifest, detail: Detail) -> Vec<HookRun> {
                 Some(_) if is_unchanged => Since::Unchanged,
                 Some(old) => {
                     let changes = changes(&hook.name.kind, &old.object, &hook.object);
-                    Since::Changed(changes.into_iter().map(|change| change.shown(detail)).collect())
+                    let changes = changes.into_iter().map(|change| change.shown(detail)).collect();
+                    if old.role == Role::Resource { Since::FromResource(changes) } else { Since::Changed(changes) }
                 }
             };
             runs.push(run(hook, phase, since));
@@ -265,7 +266,7 @@ fn hooks(old: &Manifest, new: &Manifest, detail: Detail) -> Vec<HookRun> {
     for phase in Phase::ALL {
         for hook in old.applied_in(phase).into_iter().filter(|object| object.is_hook()) {
             let since = match new.get(&hook.name) {
-                Some(new) if new.role == Role::Resource => Since::Resource,
+                Some(new) if new.role == Role::Resource => Since::ToResource,
                 Some(new) if !new.phases().is_empty() => continue,
                 // Not there, left out by Argo CD, or of events that no sync has.
                 Some(_) | None => Since::Gone,
