@@ -159,7 +159,7 @@ impl Summary {
     }
 }
 
-/// So many are, as the end or the whole of a sentence says it.
+/// How many findings are ignored: the beginning of a sentence.
 pub(crate) fn are_ignored(count: usize) -> String {
     if count == 1 { "1 finding is ignored".to_owned() } else { format!("{count} findings are ignored") }
 }
