@@ -2,11 +2,14 @@
 
 #![cfg(unix)]
 
+use std::path::Path;
+
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use serde_json::{Value, json};
 
 use crate::chart_many::{with_each, write};
+use crate::chart_revisions::{commit, git};
 use crate::cli::{code, run, stderr, stdout, temporary};
 use crate::helms::{folder, stable_hooks};
 use crate::releases::render::Revision;
@@ -172,6 +175,26 @@ fn diff_of_a_chart_starts_from_the_other_chart() {
     };
     let [old, new] = [("first-word", "orders:1"), ("second-word", "orders:2")]
         .map(|(word, image)| chart(word, &rendered(word, image)));
+    let repository = folder("diff-in-git");
+    let in_git = |word: &str, image: &str| write(&repository.join("orders/templates/all.yaml"), &rendered(word, image));
+    write(&repository.join("README.md"), "");
+    git(&repository, &["init", "-q"]);
+    commit(&repository, "before");
+    write(&repository.join("orders/Chart.yaml"), "apiVersion: v2\nname: orders\nversion: 1.0.0\n");
+    in_git("first-word", "orders:1");
+    commit(&repository, "old");
+    in_git("second-word", "orders:2");
+    with_each("diff-in-git-path", |path| {
+        let against = |revision: &str| {
+            let chart = repository.join("orders");
+            let arguments =
+                ["chart", chart.to_str().unwrap(), "--diff", "-n", "shop", "-o", "json", "--against-ref", revision];
+            let output = stable_hooks(&[path, Path::new("/usr/bin"), Path::new("/bin")], &arguments);
+            serde_json::from_slice::<Value>(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)))
+        };
+        assert_eq!(told(&against("old")), EXPECTED);
+        assert_eq!(told(&against("before")), Vec::<String>::new(), "a new chart has changed nothing");
+    });
     with_each("diff-chart-path", |path| {
         let judge = |more: &[&str]| stable_hooks(&[path], &[&["chart", &new, "-n", "shop"], more].concat());
         let output = judge(&["--against", &old, "--diff", "-o", "json"]);
