@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use serde::Serialize;
+use serde::ser::{SerializeStruct, Serializer};
 use serde_json::{Map, Value, json};
 use stable_hooks_policy::shown::{Shown, Visible};
 
@@ -30,46 +32,87 @@ enum Secrecy {
     Never,
 }
 
-/// A change in words, its values only where they are wanted and may be read.
-pub(crate) struct ShownChange<'a> {
-    change: &'a Change,
-    show_values: bool,
+/// How much is told of what changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    Fields,
+    /// What they hold as well.
+    Values,
 }
 
-/// The fields that changed, in the order of the new object. Items of lists are matched by their names, as Kubernetes does,
-/// and where they have none by their places.
-pub(crate) fn changes(old: &Value, new: &Value) -> Vec<Change> {
+/// A change as it is told: without its values where they are not wanted or may not be read.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ShownChange {
+    path: String,
+    kind: ChangeKind,
+    values: Option<Values>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum ChangeKind {
+    Added,
+    Removed,
+    Changed,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Values {
+    old: Option<Value>,
+    new: Option<Value>,
+}
+
+/// The fields of an object of that kind that changed, in the order of the new one. Items of lists are matched by their names,
+/// as Kubernetes does, and where they have none by their places.
+pub(crate) fn changes(kind: &str, old: &Value, new: &Value) -> Vec<Change> {
     let mut walk = Walk { path: String::new(), found: Vec::new() };
-    walk.compare(At { secrecy: Secrecy::Asked, within: Within::Other }, Some(old), Some(new));
+    // An item of a list need not say its kind.
+    let secrecy = if is_kind_of_secret(kind) { Secrecy::Never } else { Secrecy::Asked };
+    walk.compare(At { secrecy, within: Within::Other }, Some(old), Some(new));
     walk.found
 }
 
 impl Change {
-    /// What may be a secret is shown only if `show_values` says so, and what a Secret holds not even then.
-    pub(crate) fn shown(&self, show_values: bool) -> ShownChange<'_> {
-        ShownChange { change: self, show_values }
+    /// What may be a secret is shown only where values are asked for, and what a Secret holds not even then.
+    pub(crate) fn shown(self, detail: Detail) -> ShownChange {
+        let Self { path, old, new, secrecy } = self;
+        let kind = match (&old, &new) {
+            (None, _) => ChangeKind::Added,
+            (_, None) => ChangeKind::Removed,
+            (Some(_), Some(_)) => ChangeKind::Changed,
+        };
+        let shows = match secrecy {
+            Secrecy::Open => true,
+            Secrecy::Asked => detail == Detail::Values,
+            Secrecy::Never => false,
+        };
+        ShownChange { path, kind, values: shows.then_some(Values { old, new }) }
     }
 }
 
-impl fmt::Display for ShownChange<'_> {
+impl fmt::Display for ShownChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Change { path, old, new, secrecy } = self.change;
-        let shows = match secrecy {
-            Secrecy::Open => true,
-            Secrecy::Asked => self.show_values,
-            Secrecy::Never => false,
-        };
+        write!(f, "{}: ", Visible(&self.path))?;
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let [old, new] = [old, new].map(|value| value.as_ref().map(text));
-        write!(f, "{}: ", Visible(path))?;
-        match (&old, &new) {
-            (Some(old), Some(new)) if shows => write!(f, "{} -> {}", Shown(old), Shown(new)),
-            (None, Some(new)) if shows => write!(f, "added {}", Shown(new)),
-            (Some(old), None) if shows => write!(f, "removed {}", Shown(old)),
-            (None, Some(_)) => f.write_str("added"),
-            (Some(_), None) => f.write_str("removed"),
-            _ => f.write_str("changed"),
+        let values = self.values.as_ref().map(|Values { old, new }| (old.as_ref().map(text), new.as_ref().map(text)));
+        match (values, self.kind) {
+            (Some((Some(old), Some(new))), _) => write!(f, "{} -> {}", Shown(&old), Shown(&new)),
+            (Some((None, Some(new))), _) => write!(f, "added {}", Shown(&new)),
+            (Some((Some(old), None)), _) => write!(f, "removed {}", Shown(&old)),
+            (_, ChangeKind::Added) => f.write_str("added"),
+            (_, ChangeKind::Removed) => f.write_str("removed"),
+            (_, ChangeKind::Changed) => f.write_str("changed"),
         }
+    }
+}
+
+impl Serialize for ShownChange {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("ShownChange", 3)?;
+        fields.serialize_field("path", &Visible(&self.path).to_string())?;
+        fields.serialize_field("change", &self.kind)?;
+        fields.serialize_field("values", &self.values)?;
+        fields.end()
     }
 }
 
@@ -97,8 +140,8 @@ impl Walk {
         if old == new {
             return;
         }
-        let is_secret = [old, new].into_iter().flatten().any(|value| value.get("kind") == Some(&json!("Secret")));
-        let at = if is_secret { At { secrecy: Secrecy::Never, ..at } } else { at };
+        let at =
+            if [old, new].into_iter().flatten().any(is_secret) { At { secrecy: Secrecy::Never, ..at } } else { at };
         match (old, new) {
             (Some(Value::Object(old)), Some(Value::Object(new))) => self.compare_fields(at, old, new),
             (Some(Value::Array(old)), Some(Value::Array(new))) => self.compare_items(at, old, new),
@@ -191,9 +234,21 @@ fn names(list: &[Value]) -> Option<Vec<&str>> {
     (distinct.len() == names.len()).then_some(names)
 }
 
+/// Go finds the field in any case.
+fn is_secret(value: &Value) -> bool {
+    let is_it = |(key, value): (&String, &Value)| {
+        key.eq_ignore_ascii_case("kind") && value.as_str().is_some_and(is_kind_of_secret)
+    };
+    value.as_object().is_some_and(|fields| fields.iter().any(is_it))
+}
+
+fn is_kind_of_secret(kind: &str) -> bool {
+    matches!(kind, "Secret" | "SecretList")
+}
+
 fn holds_a_secret(value: &Value) -> bool {
     match value {
-        Value::Object(fields) => fields.get("kind") == Some(&json!("Secret")) || fields.values().any(holds_a_secret),
+        Value::Object(fields) => is_secret(value) || fields.values().any(holds_a_secret),
         Value::Array(items) => items.iter().any(holds_a_secret),
         _ => false,
     }
@@ -204,12 +259,28 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
-    use super::changes;
+    use super::{Change, Detail};
 
-    /// The changes in words, with and without values.
+    fn changes(old: &Value, new: &Value) -> Vec<Change> {
+        super::changes("", old, new)
+    }
+
+    /// The changes in words, with and without values; where they are not in words, they are not in JSON either.
     fn shown(old: &Value, new: &Value) -> [Vec<String>; 2] {
-        let found = changes(old, new);
-        [false, true].map(|show| found.iter().map(|change| change.shown(show).to_string()).collect())
+        shown_of("", old, new)
+    }
+
+    fn shown_of(kind: &str, old: &Value, new: &Value) -> [Vec<String>; 2] {
+        [Detail::Fields, Detail::Values].map(|detail| {
+            let found = super::changes(kind, old, new).into_iter().map(|change| change.shown(detail));
+            let told = found.map(|change| {
+                let (text, json) = (change.to_string(), json!(change));
+                let is_bare = [": added", ": removed", ": changed"].iter().any(|end| text.ends_with(end));
+                assert_eq!(json["values"].is_null(), is_bare, "{text}: {json}");
+                text
+            });
+            told.collect()
+        })
     }
 
     fn job(containers: Value) -> Value {
@@ -262,11 +333,15 @@ mod tests {
             (list(secret("Secret", "hunter1")), list(secret("Secret", "hunter2"))),
             (json!({"kind": "List", "items": []}), list(secret("Secret", "hunter2"))),
             (json!("none"), secret("Secret", "hunter2")),
+            (secret("SecretList", "hunter1"), secret("SecretList", "hunter2")),
+            (list(json!({"Kind": "Secret", "data": "hunter1"})), list(json!({"Kind": "Secret", "data": "hunter2"}))),
         ];
         for (old, new) in pairs {
             let texts = shown(&old, &new).concat();
             assert!(!texts.is_empty() && texts.iter().all(|text| !text.contains("hunter")), "{texts:?}");
         }
+        let item = |value: &str| json!({"data": {"a": value}});
+        assert_eq!(shown_of("Secret", &item("hunter1"), &item("hunter2"))[1], ["data.a: changed"]);
         let [without, with] = shown(&secret("ConfigMap", "hunter1"), &secret("ConfigMap", "hunter2"));
         assert!(with.contains(&"data.a: hunter1 -> hunter2".to_owned()), "{with:?}");
         assert!(without.contains(&"data.a: changed".to_owned()), "{without:?}");

@@ -6,7 +6,7 @@ use helm::storage::Storage;
 use serde::Serialize;
 use stable_hooks_policy::RuleId;
 
-use crate::judged::{Finding, Judged, Level, Verdict};
+use crate::judged::{Finding, Judged, Level, Verdict, are_ignored};
 
 /// The table names so many objects of a flip; the findings name them all.
 const MOST_NAMED: usize = 2;
@@ -55,6 +55,8 @@ pub(crate) struct Summary {
     pub(crate) not_forecastable: usize,
     pub(crate) warned: usize,
     stable: usize,
+    /// Findings that their objects have switched off.
+    ignored: usize,
 }
 
 impl Outlook {
@@ -133,6 +135,7 @@ impl Summary {
             not_forecastable: count(Outlook::NotForecastable),
             warned: count(Outlook::Warned),
             stable: count(Outlook::Stable),
+            ignored: forecasts.iter().flat_map(|forecast| &forecast.judged).map(|judged| judged.ignored.len()).sum(),
         }
     }
 
@@ -151,6 +154,7 @@ impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts: Vec<_> = Outlook::ALL.into_iter().map(|outlook| outlook.said_of(self.count(outlook))).collect();
         let releases = if self.releases == 1 { "release" } else { "releases" };
-        write!(f, "{} {releases}: {}", self.releases, parts.join(", "))
+        write!(f, "{} {releases}: {}", self.releases, parts.join(", "))?;
+        if self.ignored > 0 { write!(f, "; {}", are_ignored(self.ignored)) } else { Ok(()) }
     }
 }

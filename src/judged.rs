@@ -5,6 +5,8 @@ use std::fmt;
 use std::mem;
 
 use json_patch::Patch;
+use serde::de::DeserializeOwned;
+use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use stable_hooks_policy::RuleId;
@@ -12,8 +14,10 @@ use stable_hooks_policy::finding::{self, Needed};
 use stable_hooks_policy::name::Name;
 use stable_hooks_policy::note::{Note, NoteKind};
 use stable_hooks_policy::rule::Effect;
-use stable_hooks_policy::wire::{FINDINGS_ANNOTATION, NOTES_ANNOTATION};
+use stable_hooks_policy::verdict::Found;
+use stable_hooks_policy::wire::{FINDINGS_ANNOTATION, IGNORED_ANNOTATION, NOTES_ANNOTATION};
 
+use crate::changes::ShownChange;
 use crate::engine::Answer;
 
 /// The outcome of a run, in numbers.
@@ -62,27 +66,40 @@ pub(crate) struct Judged {
     pub(crate) object: Name,
     pub(crate) verdict: Verdict,
     pub(crate) findings: Vec<Finding>,
-    pub(crate) patch: Patch,
-    /// The hooks of a sync over another text, in its order.
+    /// Those that are only counted: their object has switched the rule off.
     #[serde(skip)]
+    pub(crate) ignored: Vec<Finding>,
+    pub(crate) patch: Patch,
+    /// The hooks, where they are compared with those before, in the order in which they run; those that are gone come last.
     pub(crate) hooks: Vec<HookRun>,
 }
 
-/// A hook that a sync runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A hook, when it runs, and what became of it.
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct HookRun {
-    pub(crate) phase: &'static str,
-    pub(crate) wave: i64,
+    /// Its events, or the phase of a sync; empty where Helm knows none of them.
+    pub(crate) at: String,
+    /// The name of the weight: `wave` under Argo CD.
+    pub(crate) rank: &'static str,
+    pub(crate) weight: i64,
     pub(crate) object: Name,
     pub(crate) since: Since,
 }
 
-/// What became of a hook since the text before.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What became of a hook since the record or text before.
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Since {
     New,
-    /// Each change in words; none where it is the same.
-    Changed(Vec<String>),
+    Unchanged,
+    Changed(Vec<ShownChange>),
+    /// It is not what it was, and one of the two cannot be read.
+    Unread,
+    /// It was a resource.
+    FromResource(Vec<ShownChange>),
+    /// It is a resource now.
+    ToResource,
+    /// Nothing runs it any more.
+    Gone,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -138,6 +155,59 @@ impl Summary {
         self.denied += usize::from(judged.verdict == Verdict::Deny);
         self.normalized += usize::from(judged.verdict == Verdict::Normalize);
         self.warned += usize::from(judged.findings.iter().any(|finding| finding.level == Level::Warn));
+        self.ignored += judged.ignored.len();
+    }
+}
+
+/// How many findings are ignored: the beginning of a sentence.
+pub(crate) fn are_ignored(count: usize) -> String {
+    if count == 1 { "1 finding is ignored".to_owned() } else { format!("{count} findings are ignored") }
+}
+
+impl HookRun {
+    /// When it runs, and what became of it, around its name.
+    pub(crate) fn words(&self) -> (String, &'static str) {
+        let Self { at, rank, weight, .. } = self;
+        let comma = if at.is_empty() { "" } else { ", " };
+        let is = match &self.since {
+            Since::New => "is new",
+            Since::Unchanged => "is unchanged",
+            Since::Changed(_) => "has changed",
+            Since::Unread => "has changed, but cannot be read",
+            Since::FromResource(_) => "was no hook, but a resource",
+            Since::ToResource => "is no hook any more, but a resource",
+            Since::Gone => "is not run any more",
+        };
+        (format!("{at}{comma}{rank} {weight}"), is)
+    }
+
+    /// The fields that changed.
+    pub(crate) fn changes(&self) -> &[ShownChange] {
+        match &self.since {
+            Since::Changed(changes) | Since::FromResource(changes) => changes,
+            Since::New | Since::Unchanged | Since::Unread | Since::ToResource | Since::Gone => &[],
+        }
+    }
+}
+
+impl Serialize for HookRun {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let since = match &self.since {
+            Since::New => "new",
+            Since::Unchanged => "unchanged",
+            Since::Changed(_) => "changed",
+            Since::Unread => "unread",
+            Since::FromResource(_) => "from-resource",
+            Since::ToResource => "to-resource",
+            Since::Gone => "gone",
+        };
+        let mut fields = serializer.serialize_struct("HookRun", 5)?;
+        fields.serialize_field("object", &self.object)?;
+        fields.serialize_field("at", &self.at)?;
+        fields.serialize_field("weight", &self.weight)?;
+        fields.serialize_field("since", since)?;
+        fields.serialize_field("changes", self.changes())?;
+        fields.end()
     }
 }
 
@@ -157,6 +227,7 @@ impl Judged {
             (true, false) => Verdict::Normalize,
         };
         let findings = findings(&object, &answer);
+        let ignored = listed(&answer, IGNORED_ANNOTATION).unwrap_or_default();
         let operation = text(request, "/operation").to_owned();
         Self {
             source,
@@ -166,17 +237,14 @@ impl Judged {
             object,
             verdict,
             findings,
+            ignored,
             patch: answer.patch,
             hooks: Vec::new(),
         }
     }
 
     /// A result of the rules for charts, which no policy is asked for.
-    pub(crate) fn of_application(
-        name: &str,
-        (source, place): (String, Place),
-        findings: Vec<finding::Finding>,
-    ) -> Self {
+    pub(crate) fn of_application(name: &str, (source, place): (String, Place), found: Found) -> Self {
         let [group, kind, namespace, name] = ["argoproj.io", "Application", "", name].map(str::to_owned);
         Self {
             source,
@@ -186,19 +254,21 @@ impl Judged {
             object: Name { group, kind, namespace, name },
             verdict: Verdict::Allow,
             findings: Vec::new(),
+            ignored: Vec::new(),
             patch: Patch::default(),
             hooks: Vec::new(),
         }
-        .with_findings(findings)
+        .with_found(found)
     }
 
-    /// Adds findings of the rules for charts.
-    pub(crate) fn with_findings(mut self, findings: Vec<finding::Finding>) -> Self {
-        self.findings.extend(findings.into_iter().map(Finding::from));
+    /// Adds what the rules for charts have found.
+    pub(crate) fn with_found(mut self, found: Found) -> Self {
+        self.findings.extend(found.findings.into_iter().map(Finding::from));
+        self.ignored.extend(found.ignored.into_iter().map(Finding::from));
         if self.findings.iter().any(|finding| finding.level == Level::Deny) {
             self.verdict = Verdict::Deny;
         }
-        self
+        self.with_warnings(&found.notes.into_iter().map(|note| note.message).collect::<Vec<_>>())
     }
 
     /// One result of two that were asked for one thing: the other's object, and what both found, once.
@@ -213,7 +283,17 @@ impl Judged {
         findings.extend(mem::take(&mut other.findings));
         let mut known = BTreeSet::new();
         other.findings = findings.into_iter().filter(|finding| known.insert(finding.clone())).collect();
+        other.ignore_too(self.ignored);
         other
+    }
+
+    /// Counts what another result ignores as well, each rule of an object once.
+    pub(crate) fn ignore_too(&mut self, others: Vec<Finding>) {
+        for other in others {
+            if !self.ignored.iter().any(|known| (&known.rule, &known.object) == (&other.rule, &other.object)) {
+                self.ignored.push(other);
+            }
+        }
     }
 
     pub(crate) fn with_hooks(self, hooks: Vec<HookRun>) -> Self {
@@ -235,7 +315,7 @@ impl Judged {
 
     /// Says of each finding in which template its object's field is written.
     pub(crate) fn in_templates(mut self, template_of: impl Fn(&Name, &str) -> Option<Place>) -> Self {
-        for finding in &mut self.findings {
+        for finding in self.findings.iter_mut().chain(&mut self.ignored) {
             finding.template = template_of(&finding.object, &finding.path);
         }
         self
@@ -249,7 +329,8 @@ impl Judged {
 
     /// Only those of its findings that are to be kept, and the verdict that they come to.
     pub(crate) fn retaining(mut self, keep: impl Fn(&Finding) -> bool) -> Self {
-        self.findings.retain(keep);
+        self.findings.retain(&keep);
+        self.ignored.retain(keep);
         if self.findings.iter().all(|finding| finding.level != Level::Deny) {
             self.verdict = if self.patch.is_empty() { Verdict::Allow } else { Verdict::Normalize };
         }
@@ -360,10 +441,8 @@ fn of_text(object: &Name, level: Level, message: &str) -> Finding {
 /// The findings and notes that our policy puts into its answer; those of another policy are made of its texts.
 fn findings(object: &Name, answer: &Answer) -> Vec<Finding> {
     let response = &answer.response;
-    let annotation = |name| response.audit_annotations.as_ref()?.get(name).map(String::as_str);
-    let reported: Option<Vec<Finding>> =
-        annotation(FINDINGS_ANNOTATION).and_then(|json| serde_json::from_str(json).ok());
-    let notes: Option<Vec<Note>> = annotation(NOTES_ANNOTATION).and_then(|json| serde_json::from_str(json).ok());
+    let reported: Option<Vec<Finding>> = listed(answer, FINDINGS_ANNOTATION);
+    let notes: Option<Vec<Note>> = listed(answer, NOTES_ANNOTATION);
     let is_ours = reported.is_some() || notes.is_some();
     let mut findings = reported.unwrap_or_default();
     let notes = notes.unwrap_or_default();
@@ -380,6 +459,12 @@ fn findings(object: &Name, answer: &Answer) -> Vec<Finding> {
         findings.extend(response.warnings.iter().flatten().map(|message| of_text(object, Level::Warn, message)));
     }
     findings
+}
+
+/// The list in one of the annotations that our policy puts into its answer.
+fn listed<T: DeserializeOwned>(answer: &Answer, annotation: &str) -> Option<Vec<T>> {
+    let json = answer.response.audit_annotations.as_ref()?.get(annotation)?;
+    serde_json::from_str(json).ok()
 }
 
 /// A finding without a rule says so by an empty text.

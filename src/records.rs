@@ -2,6 +2,7 @@
 
 #[cfg(feature = "cli")]
 pub mod chart;
+mod hooks;
 pub mod installed;
 mod stored;
 mod templates;

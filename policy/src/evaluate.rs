@@ -1,7 +1,6 @@
 //! The main flow, top to bottom; the only place that knows the order.
 
 use crate::cluster::Cluster;
-use crate::finding::Finding;
 use crate::judge::{charts, objects, releases};
 use crate::note::{Note, NoteKind};
 use crate::renders::Renders;
@@ -9,7 +8,7 @@ use crate::request::{Change, Request};
 use crate::settings::Settings;
 use crate::subject::change::Context;
 use crate::sync::Syncs;
-use crate::verdict::{Verdict, decide};
+use crate::verdict::{Found, Verdict, decide};
 
 /// Judges one request. It cannot fail: all that can go wrong went wrong in `parse`.
 pub fn evaluate(request: &Request, settings: &Settings, cluster: &dyn Cluster) -> Verdict {
@@ -24,19 +23,21 @@ pub fn evaluate(request: &Request, settings: &Settings, cluster: &dyn Cluster) -
         return Verdict::allow();
     };
     let malformed = context.object.malformed().map(|text| Note::new(NoteKind::NotRead, text));
-    let notes = malformed.into_iter().collect();
+    let mut notes: Vec<_> = malformed.into_iter().collect();
     if !context.is_selected && !context.was_selected {
         return Verdict { notes, ..Verdict::allow() };
     }
-    decide(objects::check(&context), notes)
+    let found = objects::check(&context);
+    notes.extend(found.notes);
+    decide(Found { notes, ..found })
 }
 
 /// Judges a chart as Argo CD syncs it.
-pub fn evaluate_syncs(syncs: &Syncs<'_>, settings: &Settings) -> Vec<Finding> {
+pub fn evaluate_syncs(syncs: &Syncs<'_>, settings: &Settings) -> Found {
     charts::of_syncs(syncs, settings)
 }
 
 /// Judges a chart as Helm upgrades it with the same values.
-pub fn evaluate_renders(renders: &Renders<'_>, settings: &Settings) -> Vec<Finding> {
+pub fn evaluate_renders(renders: &Renders<'_>, settings: &Settings) -> Found {
     charts::of_renders(renders, settings)
 }

@@ -31,6 +31,7 @@ pub mod finding;
 #[cfg(all(target_arch = "wasm32", not(test)))]
 mod guest;
 pub mod identity;
+pub mod ignore;
 mod judge;
 pub mod name;
 pub mod note;

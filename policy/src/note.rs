@@ -23,6 +23,8 @@ pub enum NoteKind {
     NoBaseline,
     /// Another tool than Helm has written the record.
     OtherTool,
+    /// An object wants to switch off what is no rule, or none that it can switch off.
+    NotIgnored,
 }
 
 impl Note {

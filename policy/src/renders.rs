@@ -7,8 +7,10 @@ use helm::yaml::{self, Head};
 use helm::{RESOURCE_POLICY, manifest};
 use serde_json::Value;
 
+use crate::ignore::{self, IGNORE, Ignored};
 use crate::name::Name;
 use crate::object::MIGRATION_LABEL;
+use crate::rule::RuleId;
 
 /// What the rules for charts look at where Helm deploys.
 #[derive(Debug)]
@@ -29,6 +31,7 @@ pub struct Rendered<'a> {
     /// `helm.sh/resource-policy: keep`: Helm does not delete it.
     pub is_kept: bool,
     pub is_opted_out: bool,
+    ignored: Ignored,
     text: &'a str,
     /// Where the text is a list that holds it.
     item: Option<Value>,
@@ -42,6 +45,12 @@ impl<'a> Renders<'a> {
             created.flat_map(|document| Rendered::of(document, namespace)).collect()
         });
         Self { installed, upgrade, revision }
+    }
+
+    /// The rules of renders are about what is installed: its own annotation counts.
+    pub(crate) fn ignores(&self, name: &Name, rule: RuleId) -> bool {
+        let documents = self.installed.iter().filter(|object| object.name == *name);
+        ignore::all_include(documents.map(|object| &object.ignored), rule)
     }
 
     pub(crate) fn names_of_upgrade(&self) -> BTreeSet<&Name> {
@@ -58,6 +67,7 @@ impl<'a> Rendered<'a> {
             is_hook,
             is_kept: head.annotations.get(RESOURCE_POLICY).is_some_and(|policy| helm::keeps(policy)),
             is_opted_out: head.labels.get(MIGRATION_LABEL).is_some_and(|label| label == "false"),
+            ignored: Ignored::of(head.annotations.get(IGNORE).map(String::as_str)),
             text: &document.text,
             item,
         };

@@ -100,8 +100,13 @@ impl RuleId {
     /// The label of a release record that accepts this rule's findings in the revision that is its value; none where only
     /// an administrator may: the object of another release is at stake.
     pub fn accept_label(self) -> Option<String> {
-        let is_acceptable = self.family() == Family::Release && self != Self::ForeignTakeover;
+        let is_acceptable = self.family() == Family::Release && self.is_its_owners_matter();
         is_acceptable.then(|| format!("stable-hooks/accept-{self}"))
+    }
+
+    /// The author of an object may switch the rule off for it: what is at stake is not somebody else's.
+    pub fn is_its_owners_matter(self) -> bool {
+        self != Self::ForeignTakeover
     }
 
     /// The level of that name, if it can have it.

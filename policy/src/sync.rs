@@ -12,10 +12,13 @@ use serde_json::Value;
 
 use crate::argocd::{self, Phase};
 use crate::finding::{FieldPath, Problem, ReleaseProblem};
+use crate::ignore::{self, IGNORE, Ignored};
 use crate::name::Name;
+use crate::note::Note;
 use crate::object::{Kind, MIGRATION_LABEL};
 use crate::pod_template::{JobField, Old};
 use crate::references::{Reference, Services, named_services, references};
+use crate::rule::RuleId;
 use crate::selector::Standing;
 use crate::shown::Shown;
 use crate::subject::release::Template;
@@ -43,6 +46,7 @@ pub struct Desired {
     policies: DeletePolicies,
     has_generated_name: bool,
     is_opted_out: bool,
+    ignored: Ignored,
     /// Those of its annotation.
     sync_options: Vec<String>,
     /// The annotation that makes it a hook, with its value.
@@ -107,6 +111,15 @@ impl Manifest {
         self.named(name).nth(1).is_some()
     }
 
+    /// The object under that name switches the rule off for itself.
+    pub(crate) fn ignores(&self, name: &Name, rule: RuleId) -> bool {
+        ignore::all_include(self.named(name).map(|object| &object.ignored), rule)
+    }
+
+    pub(crate) fn notes_on_ignored(&self) -> Vec<Note> {
+        ignore::notes(self.objects.iter().map(|object| (&object.name, &object.ignored)))
+    }
+
     /// The objects of one phase, in the order in which Argo CD applies them: by wave, then by kind, then by name.
     pub fn applied_in(&self, phase: Phase) -> Vec<&Desired> {
         let mut applied: Vec<_> = self.objects.iter().filter(|object| object.phases().contains(&phase)).collect();
@@ -164,6 +177,7 @@ impl Desired {
             policies,
             has_generated_name,
             is_opted_out: head.labels.get(MIGRATION_LABEL).is_some_and(|label| label == "false"),
+            ignored: Ignored::of(annotation(IGNORE)),
             sync_options: items(argocd::SYNC_OPTIONS).collect(),
             hook,
             object,

@@ -11,10 +11,21 @@ pub struct Verdict {
     pub decision: Decision,
     /// Findings that do not deny: warnings, and those that the patch mends.
     pub findings: Vec<Finding>,
+    /// Findings that count for nothing, because their object has switched the rule off.
+    pub ignored: Vec<Finding>,
     /// Notes on what could not be judged.
     pub notes: Vec<Note>,
     /// The release whose record was judged.
     pub release: Option<Recorded>,
+}
+
+/// What the rules have found.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Found {
+    pub findings: Vec<Finding>,
+    /// Those whose object has switched the rule off.
+    pub ignored: Vec<Finding>,
+    pub notes: Vec<Note>,
 }
 
 /// A release, as the record that was judged names it.
@@ -55,7 +66,8 @@ impl Denial {
 impl Verdict {
     /// Allowed, with nothing to say.
     pub fn allow() -> Self {
-        Self { decision: Decision::Allow, findings: Vec::new(), notes: Vec::new(), release: None }
+        let (findings, ignored, notes) = Default::default();
+        Self { decision: Decision::Allow, findings, ignored, notes, release: None }
     }
 
     /// Everything that was found: denials first, then in the order of the registry.
@@ -68,8 +80,9 @@ impl Verdict {
     }
 }
 
-/// Turns findings into the verdict.
-pub(crate) fn decide(mut findings: Vec<Finding>, notes: Vec<Note>) -> Verdict {
+/// Turns what was found into the verdict.
+pub(crate) fn decide(found: Found) -> Verdict {
+    let Found { mut findings, ignored, notes } = found;
     let flip_let_pass =
         findings.iter().any(|finding| finding.rule == RuleId::IdentityFlip && finding.effect == Effect::Warn);
     if flip_let_pass {
@@ -85,5 +98,5 @@ pub(crate) fn decide(mut findings: Vec<Finding>, notes: Vec<Note>) -> Verdict {
         Some(first) => Decision::Deny(Denial { first: Box::new(first), more: denials.collect() }),
         None => patch::plan(&findings).map_or(Decision::Allow, Decision::Normalize),
     };
-    Verdict { decision, findings, notes, release: None }
+    Verdict { decision, findings, ignored, notes, release: None }
 }

@@ -22,6 +22,9 @@ use crate::verdict::{Decision, Verdict};
 /// The audit annotation that holds all findings as JSON.
 pub const FINDINGS_ANNOTATION: &str = "findings";
 
+/// The audit annotation that holds, as JSON too, the findings whose object has switched the rule off.
+pub const IGNORED_ANNOTATION: &str = "ignored";
+
 /// The audit annotation that holds as JSON what could not be judged.
 pub const NOTES_ANNOTATION: &str = "notes";
 
@@ -185,6 +188,7 @@ fn audit_annotations(verdict: &Verdict) -> Option<BTreeMap<&'static str, String>
     let found = [
         (BASELINE_ANNOTATION, verdict.release.as_ref().map(|release| release.baseline.clone())),
         (FINDINGS_ANNOTATION, list(&findings)),
+        (IGNORED_ANNOTATION, list(&verdict.ignored)),
         (NOTES_ANNOTATION, list(&verdict.notes)),
     ];
     let found: BTreeMap<_, _> = found.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();

@@ -95,6 +95,18 @@ impl<F: OutputFormat> OutputArguments<F> {
     }
 }
 
+impl OutputArguments {
+    /// The formats of programs that look for findings have no place for a list of hooks.
+    pub(in crate::cli) fn check_lists_hooks(&self, option: &str) -> Result<(), Failure> {
+        match self.output {
+            Format::Human | Format::Markdown | Format::Json => Ok(()),
+            Format::Sarif | Format::Github | Format::PolicyReport | Format::OpenReports => {
+                Err(Failure(format!("{option} goes with -o human, markdown or json: hooks are listed nowhere else")))
+            }
+        }
+    }
+}
+
 impl<F: OutputFormat> JudgeArguments<F> {
     /// Who judges releases. A policy that is made for something else would find nothing, and call that good.
     pub(in crate::cli) fn resolve(&self) -> Result<Judge, Failure> {

@@ -233,7 +233,7 @@ fn forecast(judge: &Judge, release: &Installed, next: &Next) -> Forecast {
         // Another policy has settings of its own.
         let settings = judge.native_settings().ok().filter(|_| !next.is_given(release));
         let judged = judged.map(|judged| match settings {
-            Some(settings) => judged.with_findings(rendered.against_the_installed(&settings, next.limits)),
+            Some(settings) => judged.with_found(rendered.against_the_installed(&settings, next.limits)),
             None => judged,
         });
         let judged = judged.map_err(|reason| Trouble { what: "it cannot be judged", reason })?;

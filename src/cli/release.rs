@@ -10,8 +10,9 @@ use stable_hooks_policy::shown::Shown;
 use super::arguments::{Judge, JudgeArguments};
 use super::outcome::{Failure, Outcome, namespace_in_use, read_input, remark};
 use super::run::Run;
+use crate::changes::Detail;
 use crate::input::{Content, Document, documents};
-use crate::judged::{Judged, Judging, Place};
+use crate::judged::{HookRun, Judged, Judging, Place};
 use crate::kubectl;
 use crate::records::{StoredRecord, record_object};
 
@@ -36,6 +37,13 @@ pub(super) struct Arguments {
     /// Earlier records that are not judged themselves
     #[arg(long, value_name = "FILE")]
     baseline: Vec<PathBuf>,
+    /// List the hooks of each revision with the fields that changed in each since the revision that it is compared with
+    #[arg(long)]
+    diff: bool,
+    /// With --diff: show the values of the fields that changed. By default only the fields are named, and the images of
+    /// containers. What a Secret holds is never shown
+    #[arg(long, requires = "diff")]
+    show_values: bool,
     #[command(flatten)]
     judge: JudgeArguments,
 }
@@ -68,11 +76,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 }
 
 fn judge(arguments: &Arguments, run: &mut Run) -> Result<(), Failure> {
+    if arguments.diff {
+        arguments.judge.output.check_lists_hooks("--diff")?;
+    }
     let judge = arguments.judge.resolve()?;
+    let detail = if arguments.show_values { Detail::Values } else { Detail::Fields };
     let mut reading = Reading { judge: &judge, run };
     let records = reading.records_of(&arguments.files, arguments.namespace.as_deref(), &arguments.baseline)?;
     for given in &records.given {
-        reading.run.report(records.judged(given, &judge));
+        let judged = records.judged(given, &judge);
+        let hooks = if arguments.diff { records.hooks(given, &judge, detail) } else { Vec::new() };
+        reading.run.report(judged.map(|judged| judged.with_hooks(hooks)));
     }
     if !arguments.judge.output.quiet {
         records.remark(&judge);
@@ -102,6 +116,12 @@ impl Records {
         ));
         // Otherwise each record would come with the same warning.
         Ok(if judge.sees_cluster { judged } else { judged.where_no_cluster_was_given() })
+    }
+
+    /// Its hooks, and what became of each since the record that it is compared with.
+    fn hooks(&self, Given { record, .. }: &Given, judge: &Judge, detail: Detail) -> Vec<HookRun> {
+        let baseline = self.baseline(record);
+        baseline.map(|old| record.hooks_since(old, judge.settings.record_limits(), detail)).unwrap_or_default()
     }
 
     pub(super) fn remark(&self, judge: &Judge) {

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use serde_json::Value;
 use stable_hooks_host::cluster::ClusterView;
 use stable_hooks_policy::RuleId;
+use stable_hooks_policy::ignore::IGNORE;
 
 use super::arguments::{FailOn, Judge, OutputArguments, OutputFormat};
-use super::outcome::{Failure, Outcome, Told, complain, written};
+use super::outcome::{Failure, Outcome, Told, complain, remark, written};
 use super::progress::Progress;
 use crate::engine::{Engine, judge};
 use crate::input::{Content, Document, read_documents};
-use crate::judged::{Finding, Judged, Judging, Place, Summary};
+use crate::judged::{Finding, Judged, Judging, Place, Summary, are_ignored};
 use crate::output::writer::Writer;
 use crate::records::StoredRecord;
 
@@ -24,6 +25,9 @@ pub(super) struct Run {
     output: Option<(Box<dyn Write>, Box<dyn Writer>)>,
     written: io::Result<()>,
     summary: Summary,
+    /// Of what is ignored, that which a house file says, and not the objects themselves.
+    ignored_by_house: usize,
+    is_quiet: bool,
     progress: Progress,
 }
 
@@ -42,13 +46,15 @@ impl Run {
             (!arguments.quiet).then(|| (Box::new(arguments.stdout()) as _, arguments.output.writer(judging)));
         let written = output.as_mut().map_or(Ok(()), |(out, writer)| writer.begin(out));
         let progress = Progress::new(output.is_some());
-        Self { output, written, summary: Summary::default(), progress }
+        let (summary, is_quiet) = (Summary::default(), arguments.quiet);
+        Self { output, written, summary, ignored_by_house: 0, is_quiet, progress }
     }
 
     /// A run that only counts: its caller writes all results together at the end.
     pub(super) fn counting<F: OutputFormat>(arguments: &OutputArguments<F>) -> Self {
         let progress = Progress::new(!arguments.quiet);
-        Self { output: None, written: Ok(()), summary: Summary::default(), progress }
+        let (summary, is_quiet) = (Summary::default(), arguments.quiet);
+        Self { output: None, written: Ok(()), summary, ignored_by_house: 0, is_quiet, progress }
     }
 
     /// Counts the result and hands it back, or tells why there is none.
@@ -80,8 +86,10 @@ impl Run {
         self.progress.suspend(|| *is_partial |= !told.tell());
     }
 
+    /// Counts what a house file ignores.
     pub(super) fn count_ignored(&mut self, findings: usize) {
         self.summary.ignored += findings;
+        self.ignored_by_house += findings;
     }
 
     /// The bar of a run over that many charts.
@@ -160,6 +168,10 @@ impl Run {
             self.written = writer.end(out, &self.summary).and_then(|()| out.flush());
         }
         written(self.written)?;
+        let by_objects = self.summary.ignored - self.ignored_by_house;
+        if by_objects > 0 && !self.is_quiet {
+            remark(&format!("{}, as {IGNORE} says on the objects", are_ignored(by_objects)));
+        }
         let fails = self.summary.denied > 0 || (fail_on == FailOn::Warn && self.summary.warned > 0);
         Ok(Outcome::of(!self.summary.is_partial, fails))
     }

@@ -13,6 +13,7 @@ use super::chart::{self, Compared, RenderArguments, Synced};
 use super::outcome::{Failure, Outcome, remark, written};
 use super::release::{Reading, Records};
 use super::run::Run;
+use crate::changes::Detail;
 use crate::judged::{Judged, Summary};
 use crate::records::StoredRecord;
 use crate::timeline::{Contents, Side, Timeline, write_html, write_human, write_json, write_markdown, write_svg};
@@ -100,12 +101,12 @@ fn of_chart(chart: Option<&Path>, arguments: &Arguments, run: &mut Run) -> Resul
     let judge = chart::judge(&arguments.judge)?;
     let mut reading = Reading { judge: &judge, run };
     if arguments.renders.argocd {
-        let synced = chart::sync_one(chart, &arguments.renders, &mut reading, false)?;
+        let synced = chart::sync_one(chart, &arguments.renders, &mut reading, Detail::Fields)?;
         let timeline = of_syncs(&synced);
         reading.run.push(&synced.judged());
         return Ok(vec![timeline]);
     }
-    let compared = chart::compare_one(chart, &arguments.renders, &mut reading)?;
+    let compared = chart::compare_one(chart, &arguments.renders, &mut reading, None)?;
     let Some(compared) = compared else { return Ok(Vec::new()) };
     let Compared { before, after: (record, judged), .. } = &compared;
     let before = before.as_ref().map(|(record, judged)| (record, judged.as_ref()));

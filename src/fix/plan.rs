@@ -7,6 +7,7 @@ use json_patch::jsonptr::Pointer;
 use serde_json::Value;
 use stable_hooks_policy::cluster::NoCluster;
 use stable_hooks_policy::finding::Finding;
+use stable_hooks_policy::note::NoteKind;
 use stable_hooks_policy::object::MIGRATION_LABEL;
 use stable_hooks_policy::references::{DEFAULT_SERVICE_ACCOUNT, RefKind};
 use stable_hooks_policy::shown::Shown;
@@ -43,6 +44,7 @@ struct Candidate<'s> {
 pub(super) fn plan<'s>(stream: &'s Stream<'s>, options: Options<'_>) -> Plan {
     let candidates = candidates(stream);
     let hooks = candidates.iter().filter(|candidate| candidate.is_selected && candidate.entry.is_helm_hook());
+    let hooks = hooks.filter(|candidate| !candidate.entry.ignores(RuleId::HookEvents));
     let hooks: Vec<_> = hooks.map(|candidate| candidate.place).collect();
     let completions = if options.complete_events { complete(stream, &hooks) } else { Completions::new() };
     let mut plan = Plan::default();
@@ -144,11 +146,13 @@ impl Candidate<'_> {
             }
             None => self.entry.events(),
         };
+        let events = events.filter(|_| !self.entry.ignores(RuleId::HookEvents));
         if let Some(normal) = events.map(|events| events.to_string()).filter(|normal| hook != normal) {
             edits.push(Edit { key: helm::HOOK, value: normal });
         }
         // Helm takes this policy where none is written, and fails to delete an object without a name.
         let written = self.entry.annotation(helm::HOOK_DELETE_POLICY).filter(|_| !self.entry.head.name.is_empty());
+        let written = written.filter(|_| !self.entry.ignores(RuleId::HookDeletePolicy));
         if let Some(written) = written.filter(|_| !self.entry.delete_policies().contains(BEFORE_HOOK_CREATION)) {
             match self.deletion_obstacle(stream) {
                 Some(reason) => kept.push(Kept { key: helm::HOOK_DELETE_POLICY, reason }),
@@ -188,7 +192,8 @@ fn left_over(entry: &Entry<'_>, object: Value, kept: &[Kept], options: Options<'
     let verdict = Request::parse(request).map(|request| evaluate(&request, options.settings, &NoCluster));
     let findings: Vec<Finding> = verdict.iter().flat_map(|verdict| verdict.all_findings().cloned()).collect();
     let is_about = |finding: &Finding, key: &str| annotation(finding).is_some_and(|about| about == key);
-    let mut texts = Vec::new();
+    let in_vain = verdict.iter().flat_map(|verdict| &verdict.notes).filter(|note| note.kind == NoteKind::NotIgnored);
+    let mut texts: Vec<_> = in_vain.map(|note| format!("{}.", note.message)).collect();
     for finding in &findings {
         let Some(key) = annotation(finding) else { continue };
         // Helm's default holds, and there is nothing to mend.

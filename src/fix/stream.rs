@@ -8,13 +8,14 @@ use helm::record::RecordHook;
 use helm::yaml::{self, Head, YamlError};
 use helm::{DeletePolicies, Events};
 use serde_json::Value;
-use stable_hooks_policy::Settings;
 use stable_hooks_policy::identity::{Identity, classify};
+use stable_hooks_policy::ignore::{IGNORE, Ignored};
 use stable_hooks_policy::object::MIGRATION_LABEL;
 use stable_hooks_policy::object::{HOOK_ANNOTATIONS, Kind, Object};
 use stable_hooks_policy::references::{RefKind, pod_account};
 use stable_hooks_policy::selector::selects;
 use stable_hooks_policy::shown::Shown;
+use stable_hooks_policy::{RuleId, Settings};
 
 use super::remark::{Remark, Subject};
 
@@ -327,7 +328,7 @@ fn selection(head: &Head, object: Value, settings: &Settings) -> Option<Selectio
 
 /// Whether the mending of other objects asks for that annotation.
 fn is_asked_for(key: &str) -> bool {
-    HOOK_ANNOTATIONS.contains(&key) || key == helm::RELEASE_NAME
+    HOOK_ANNOTATIONS.contains(&key) || [helm::RELEASE_NAME, IGNORE].contains(&key)
 }
 
 impl<'a> Entry<'a> {
@@ -371,6 +372,11 @@ impl<'a> Entry<'a> {
 
     pub(super) fn annotation(&self, key: &str) -> Option<&str> {
         self.head.annotations.get(key).map(String::as_str)
+    }
+
+    /// It switches that rule off for itself.
+    pub(super) fn ignores(&self, rule: RuleId) -> bool {
+        Ignored::of(self.annotation(IGNORE)).includes(rule)
     }
 
     /// The events at which Helm runs it; `None` for what is no hook.

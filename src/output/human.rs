@@ -11,7 +11,7 @@ use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 use super::tally::Tally;
 use super::writer::Writer;
-use crate::judged::{Finding, HookRun, Judged, Judging, Level, Since, Summary, Verdict};
+use crate::judged::{Finding, HookRun, Judged, Judging, Level, Summary, Verdict};
 
 const WIDTH: usize = 80;
 
@@ -55,16 +55,12 @@ fn write_judged(out: &mut dyn Write, judged: &Judged) -> io::Result<()> {
     judged.patch.0.iter().try_for_each(|operation| write_operation(out, operation))
 }
 
-/// The hooks of a sync, in its order.
+/// What became of each hook, in their order.
 fn write_hooks(out: &mut dyn Write, hooks: &[HookRun]) -> io::Result<()> {
-    for HookRun { phase, wave, object, since } in hooks {
-        let (is, changes) = match since {
-            Since::New => ("is new", &[][..]),
-            Since::Changed(changes) if changes.is_empty() => ("is unchanged", &[][..]),
-            Since::Changed(changes) => ("has changed", changes.as_slice()),
-        };
-        fill(out, "  ", &format!("{phase}, wave {wave}: {object} {is}"))?;
-        changes.iter().try_for_each(|change| paragraph(out, change))?;
+    for hook in hooks {
+        let (when, is) = hook.words();
+        fill(out, "  ", &format!("{when}: {} {is}", hook.object))?;
+        hook.changes().iter().try_for_each(|change| paragraph(out, &change.to_string()))?;
     }
     Ok(())
 }

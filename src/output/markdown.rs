@@ -14,7 +14,7 @@ use stable_hooks_policy::cause::grouped;
 
 use super::tally::Tally;
 use super::writer::Writer;
-use crate::judged::{Finding, HookRun, Judged, Judging, Level, Since, Summary, Verdict};
+use crate::judged::{Finding, HookRun, Judged, Judging, Level, Summary, Verdict, are_ignored};
 pub(crate) use cause::{cause, paragraph};
 pub(crate) use comment::{Comment, Section};
 pub(crate) use text::{cell, code, prose};
@@ -75,8 +75,12 @@ impl Writer for Markdown {
             count => format!("{} are in order.", self.tally.counted(count)),
         };
         let sum = format!("{}.", self.tally.sum(summary));
-        let clean = if summary.objects == 0 { "there was nothing to judge." } else { &in_order };
-        let mut comment = Comment::new(head("stable-hooks", outcome(summary), summary.is_partial, &sum, clean));
+        let clean = match summary {
+            Summary { objects: 0, .. } => "there was nothing to judge.".to_owned(),
+            Summary { ignored: 0, .. } => in_order.clone(),
+            Summary { ignored, .. } => format!("{in_order} {}.", are_ignored(*ignored)),
+        };
+        let mut comment = Comment::new(head("stable-hooks", outcome(summary), summary.is_partial, &sum, &clean));
         for kept in self.ranks.values() {
             comment.add_after(&kept.sections);
             comment.leave_out(kept.left_out);
@@ -134,19 +138,14 @@ fn section(judged: &Judged) -> Section {
     Section { head: format!("#### {verdict}: {title}"), items, called: FINDINGS }
 }
 
-/// The hooks of a sync, one below the other.
+/// What became of each hook, one below the other.
 fn hooks(hooks: &[HookRun]) -> Option<String> {
-    let mut list = String::from("The hooks of this sync, in order:\n");
-    for (HookRun { phase, wave, object, since }, number) in hooks.iter().zip(1..) {
-        let _ = write!(list, "\n{number}. {phase}, wave {wave}: {}", code(&object.to_string()));
-        match since {
-            Since::New => list.push_str(" is new"),
-            Since::Changed(changes) if changes.is_empty() => list.push_str(" is unchanged"),
-            Since::Changed(changes) => {
-                for change in changes {
-                    let _ = write!(list, "\n   - {}", code(change));
-                }
-            }
+    let mut list = String::from("The hooks, in order:\n");
+    for (hook, number) in hooks.iter().zip(1..) {
+        let (when, is) = hook.words();
+        let _ = write!(list, "\n{number}. {when}: {} {is}", code(&hook.object.to_string()));
+        for change in hook.changes() {
+            let _ = write!(list, "\n   - {}", code(&change.to_string()));
         }
     }
     (!hooks.is_empty()).then_some(list)

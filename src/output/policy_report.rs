@@ -43,6 +43,7 @@ impl PolicyReport {
             Outcome::Pass => &mut self.counts.pass,
             Outcome::Fail => &mut self.counts.fail,
             Outcome::Warn => &mut self.counts.warn,
+            Outcome::Skip => &mut self.counts.skip,
         };
         *count += 1;
         self.report.item(out, item)
@@ -63,10 +64,14 @@ impl Writer for PolicyReport {
     }
 
     fn result(&mut self, out: &mut dyn Write, judged: &Judged) -> io::Result<()> {
-        if judged.findings.is_empty() {
+        if judged.findings.is_empty() && judged.ignored.is_empty() {
             self.push(out, &Item::new(Outcome::Pass, &judged.object))?;
         }
-        judged.findings.iter().try_for_each(|finding| self.push(out, &Item::of(finding)))
+        judged.findings.iter().try_for_each(|finding| self.push(out, &Item::of(finding)))?;
+        judged
+            .ignored
+            .iter()
+            .try_for_each(|finding| self.push(out, &Item { result: Outcome::Skip, ..Item::of(finding) }))
     }
 
     fn end(&mut self, out: &mut dyn Write, _: &Summary) -> io::Result<()> {
@@ -95,6 +100,8 @@ enum Outcome {
     Pass,
     Fail,
     Warn,
+    /// The object has switched the rule off.
+    Skip,
 }
 
 #[derive(Serialize)]

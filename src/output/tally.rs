@@ -30,7 +30,7 @@ impl Tally {
 
     /// What the run came to, in numbers.
     pub(super) fn sum(&self, summary: &Summary) -> String {
-        let Summary { objects, denied, normalized, warned, .. } = summary;
+        let Summary { objects, denied, normalized, warned, ignored, .. } = summary;
         let judged = if self.has_several() {
             format!("{}, {objects} results", self.subjects(self.charts.len()))
         } else {
@@ -41,7 +41,8 @@ impl Tally {
             Judging::Objects { .. } => format!("{normalized} normalized, "),
             Judging::Revisions | Judging::Charts => String::new(),
         };
-        format!("{judged}: {denied} denied, {normalized}{warned} with warnings")
+        let ignored = if *ignored > 0 { format!(", {} ignored", counted(*ignored, "finding")) } else { String::new() };
+        format!("{judged}: {denied} denied, {normalized}{warned} with warnings{ignored}")
     }
 
     fn has_several(&self) -> bool {

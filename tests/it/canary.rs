@@ -33,7 +33,11 @@ fn record(version: u64, status: &str) -> Value {
                {app: migrate}, annotations: {helm.sh/hook: 'pre-install,pre-upgrade'}}\nspec: {template: {spec: {serviceAccountName: \
                late, containers: [{name: a, env: [{name: PASSWORD, value: Kanarienvogel7}]}]}}}\n\
                ---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: late}\n";
-    let rendered = secret("") + &hook(secret("")) + job;
+    let list = format!(
+        "---\napiVersion: v1\nkind: SecretList\nmetadata: {{name: l, annotations: {{helm.sh/hook: pre-upgrade}}}}\nitems:\n\
+         - {{metadata: {{name: of-list}}, stringData: {{password: {CANARY}}}}}\n"
+    );
+    let rendered = secret("") + &hook(secret("")) + &list + job;
     let mut record = Revision::new("shop", "shop", version, status, &rendered).json();
     record["config"] = json!({"password": CANARY, "list": [CANARY]});
     record["info"]["notes"] = json!(format!("your password is {CANARY}"));
@@ -141,6 +145,7 @@ fn canary_the_command_line_says_nothing_of_records() {
             ["release", "-o", "json"],
             ["release", "-o", "sarif"],
             ["release", "-o", "markdown"],
+            ["release", "--diff", "-ojson"],
             ["timeline", "-o", "human"],
             ["timeline", "-o", "markdown"],
             ["timeline", "-o", "json"],
@@ -153,6 +158,39 @@ fn canary_the_command_line_says_nothing_of_records() {
             is_silent(&format!("{arguments:?} {file}"), &output.stderr);
         }
     }
+}
+
+/// What a Job is given may be asked for, and is the same on both sides; what a Secret holds is not.
+#[test]
+fn canary_the_command_line_says_no_value_of_a_secret_that_changed() {
+    let other = |record: &Value| {
+        let mut record = record.clone();
+        for hook in record["hooks"].as_array_mut().unwrap().iter_mut().filter(|hook| hook["kind"] != "Job") {
+            let manifest = hook["manifest"].as_str().unwrap();
+            let manifest = manifest.replace(CANARY, "Blaumeise7").replace(&BASE64.encode(CANARY), "Qmxhd==");
+            hook["manifest"] = json!(manifest);
+        }
+        record
+    };
+    let (old, new) = (record(1, "deployed"), record(2, "deployed"));
+    let file = |name: String, version, text: &str| {
+        temporary(&name, secret(version, "deployed", text).to_string().as_bytes()).to_str().unwrap().to_owned()
+    };
+    let changed = [(other(&old), new.clone()), (old.clone(), other(&new))];
+    let whole = changed.iter().map(|(old, new)| (old.to_string(), new.to_string()));
+    let broken = broken(&other(&new)).into_iter().chain(broken(&new)).map(|text| (old.to_string(), text));
+    let mut seen = 0;
+    for (number, (old, new)) in whole.chain(broken).enumerate() {
+        let (old, new) =
+            (file(format!("canary-old-{number}.json"), 1, &old), file(format!("canary-new-{number}.json"), 2, &new));
+        for format in ["human", "json", "markdown"] {
+            let output = run(&["release", &new, "--baseline", &old, "--diff", "--show-values", "-o", format], b"");
+            is_silent(&format!("--diff -o {format} {new}"), &output.stdout);
+            is_silent(&format!("--diff -o {format} {new}"), &output.stderr);
+            seen += stdout(&output).matches("stringData.password").count();
+        }
+    }
+    assert!(seen >= 2 * 2 * 3, "both Secrets that changed are listed: {seen}");
 }
 
 #[test]
@@ -170,7 +208,13 @@ fn canary_the_command_line_says_nothing_of_manifests() {
         format!("{CANARY}: {CANARY}\n---\n{secret}"),
         format!("- {CANARY}\n"),
         secret.replace("metadata: {name: a}", &format!("metadata: {{name: a, annotations: [{CANARY}]}}")),
+        secret.replace("name: a}", "name: a, annotations: {helm.sh/hook: pre-install}}"),
+        secret.replace("name: a}", "name: a, annotations: {helm.sh/hook: pre-install}}").replace("kind", "Kind"),
     ];
+    let blank =
+        secret.replace(CANARY, "Blaumeise7").replace("name: a}", "name: a, annotations: {helm.sh/hook: pre-install}}");
+    let blank = temporary("canary-blank.yaml", blank.as_bytes());
+    let blank = blank.to_str().unwrap();
     let settings = temporary("canary-settings.yaml", format!("releases: {{accept: *{CANARY}}}\n").as_bytes());
     for (number, stream) in streams.iter().enumerate() {
         let file = temporary(&format!("canary-stream-{number}.yaml"), stream.as_bytes());
@@ -184,6 +228,9 @@ fn canary_the_command_line_says_nothing_of_manifests() {
             vec!["release", file],
             vec!["chart", "--install", file, "--upgrade", file],
             vec!["timeline", "--install", file, "--upgrade", file],
+            vec!["chart", "--install", blank, "--upgrade", file, "--diff", "--show-values"],
+            vec!["chart", "--install", file, "--upgrade", blank, "--diff", "--show-values", "-o", "json"],
+            vec!["chart", "--argocd", "--install", blank, "--upgrade", file, "--show-values", "-o", "json"],
         ] {
             let output = run(&arguments, b"");
             is_silent(&format!("{arguments:?}"), &output.stdout);

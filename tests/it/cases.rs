@@ -31,6 +31,9 @@ struct Case {
 struct Expectation {
     verdict: String,
     findings: Vec<String>,
+    /// Those that the object has switched off.
+    #[serde(default)]
+    ignored: Vec<String>,
     annotations: Option<Map<String, Value>>,
     #[serde(default)]
     message: Vec<String>,
@@ -128,6 +131,10 @@ impl Expectation {
         if findings != self.findings {
             return differs("findings", format!("{:?}", self.findings), format!("{findings:?}"));
         }
+        let ignored = listed(answer, "ignored");
+        if ignored != self.ignored {
+            return differs("ignored", format!("{:?}", self.ignored), format!("{ignored:?}"));
+        }
         if annotations != self.annotations.as_ref() {
             return differs("annotations", format!("{:?}", self.annotations), format!("{annotations:?}"));
         }
@@ -163,8 +170,11 @@ pub(crate) fn in_one_line(text: &str) -> String {
 
 /// "<rule> <level>" of every finding, in order.
 pub(crate) fn reported(answer: &Answer) -> Vec<String> {
-    let findings = annotated(answer, "findings");
-    findings
+    listed(answer, "findings")
+}
+
+fn listed(answer: &Answer, annotation: &str) -> Vec<String> {
+    annotated(answer, annotation)
         .iter()
         .map(|finding| format!("{} {}", finding["rule"].as_str().unwrap(), finding["level"].as_str().unwrap()))
         .collect()

@@ -161,7 +161,7 @@ fn chart_argocd_takes_texts_that_were_rendered_elsewhere() {
         (&["--reuse-values"], conflict),
         (&["--reset-then-reuse-values"], conflict),
         (&["--show-values"], "--show-values goes with --against or --against-ref"),
-        (&["--show-values", "--against", "./old", "-o", "json"], "--show-values goes with -o human or markdown"),
+        (&["--show-values", "--against", "./old", "-o", "sarif"], "--show-values goes with -o human, markdown or json"),
     ] {
         let output = run(&[&["chart", "./orders", "--argocd"][..], more].concat(), b"");
         assert_eq!(code(&output), 2, "{more:?}");

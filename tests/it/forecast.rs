@@ -101,7 +101,7 @@ fn forecast_tells_the_worst_first_with_reason_and_remedy() {
             reasons[1].contains("the subcharts `postgresql`") && reasons[1].ends_with("--chart whole=PATH"),
             "{reasons:?}"
         );
-        let summary = json!({"releases": 4, "flips": 1, "denied": 0, "notForecastable": 2, "warned": 0, "stable": 1});
+        let summary = json!({"releases": 4, "flips": 1, "denied": 0, "notForecastable": 2, "warned": 0, "stable": 1, "ignored": 0});
         assert_eq!((&report["version"], &report["summary"]), (&json!(1), &summary));
         assert_json_is_explained("`forecast`", &stdout(&output));
 

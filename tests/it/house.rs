@@ -115,6 +115,7 @@ const STACKS: [(&str, &[&str]); 4] = [
             "selector",
             "finding",
             "cause",
+            "ignore",
             "patch",
             "verdict",
             "subject",

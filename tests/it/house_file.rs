@@ -73,6 +73,27 @@ fn house_file_sets_levels_and_what_is_ignored_is_counted() {
         assert_eq!(stderr(&output), format!("note: 1 finding is ignored, as {} says\n", file.display()));
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(report["summary"]["ignored"], serde_json::json!(1));
+        // What both say is counted once, and it is the file that is named.
+        let annotated = concat!(
+            "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: legacy\n  annotations:\n    stable-hooks/ignore: RULES\n",
+            "    {{ if .Release.IsUpgrade }}helm.sh/hook: pre-upgrade{{ end }}\n"
+        );
+        let both = repository("house-ignore-both", "ignore:\n  charts/legacy/**: [release-identity-flip]\n");
+        let template = both.join("charts/legacy/templates/migrations.yaml");
+        for (rules, notes) in [("release-identity-flip", 1), ("hook-order", 1)] {
+            write(&template, &annotated.replace("RULES", rules));
+            let output = judge(path, &both, &["charts/legacy"]);
+            assert_eq!(told(&output), ["allow charts/legacy"]);
+            assert_eq!(
+                stderr(&output).matches("note: 1 finding is ignored, as ").count(),
+                notes,
+                "{}",
+                stderr(&output)
+            );
+            assert!(stderr(&output).contains(".stable-hooks.yaml says"), "{}", stderr(&output));
+        }
+        let alone = judge(path, &both, &["charts/legacy", "--no-config"]);
+        assert_eq!(told(&alone), ["deny charts/legacy"]);
         assert_eq!(told(&judge(path, &of_template, &["charts"])), ["allow charts/legacy", "allow charts/orders"]);
         assert_eq!(told(&judge(path, &of_other, &["charts"])), ["deny charts/legacy", "deny charts/orders"]);
     });

@@ -1,12 +1,15 @@
 //! What holds for every input, asked of generated ones, natively and inside the wasm.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use stable_hooks::engine::payload;
+use stable_hooks::engine::{Answer, payload};
 
 use crate::cases::{patched_twice_is_patched_once, reported};
-use crate::engines::{ask, validate};
+use crate::engines::{annotated, ask, validate};
 use stable_hooks_policy::RuleId;
+use stable_hooks_policy::ignore::IGNORE;
 use stable_hooks_policy::object::HOOK_ANNOTATIONS;
 
 /// Annotations that no rule changes.
@@ -67,6 +70,18 @@ fn annotation_value() -> impl Strategy<Value = Value> {
     ]
 }
 
+/// Names of rules and others, with what may stand around them; or what is no list of words at all.
+fn ignored() -> impl Strategy<Value = Value> {
+    let rules = RuleId::ALL.iter().map(|rule| rule.as_str());
+    let words: Vec<_> = rules.chain(["", " ", "hook-wieght", "Hook-Weight", "*", "a\n\u{202e}b"]).collect();
+    prop_oneof![
+        8 => (prop::collection::vec(prop::sample::select(words), 0..6), prop::sample::select(vec![",", ", ", " ,\t", ";"]))
+            .prop_map(|(words, separator)| Value::from(words.join(separator))),
+        1 => json_value(),
+        1 => (0..3000usize).prop_map(|length| Value::from("hook-weight,".repeat(length))),
+    ]
+}
+
 fn metadata() -> impl Strategy<Value = Value> {
     let annotations = prop::collection::btree_map(
         prop::sample::select([&HOOK_ANNOTATIONS[..], &OTHERS].concat()),
@@ -74,10 +89,13 @@ fn metadata() -> impl Strategy<Value = Value> {
         0..7,
     );
     let label = prop::sample::select(vec!["migrations", "db-migrate", "web", "immigration"]);
-    (annotations, label, any::<[bool; 4]>()).prop_map(
-        |(annotations, label, [deleting, owned, generated, opted_out])| {
+    (annotations, label, any::<[bool; 4]>(), prop::option::of(ignored())).prop_map(
+        |(annotations, label, [deleting, owned, generated, opted_out], ignored)| {
             let mut metadata =
                 json!({"name": "a", "namespace": "n", "labels": {"app": label}, "annotations": annotations});
+            if let Some(ignored) = ignored {
+                metadata["annotations"][IGNORE] = ignored;
+            }
             if deleting && owned {
                 metadata["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
             }
@@ -217,6 +235,23 @@ proptest! {
         let forward = read(validate(&payload(&request, &settings)));
         let backward = read(validate(reversed(&json!({"request": request, "settings": settings})).as_bytes()));
         prop_assert_eq!(forward, backward);
+    }
+
+    #[test]
+    fn what_is_ignored_is_all_that_is_missing(request in request(), settings in settings()) {
+        let rules = |answer: &Answer, annotation| -> BTreeSet<String> {
+            annotated(answer, annotation).iter().map(|finding| finding["rule"].as_str().unwrap().to_owned()).collect()
+        };
+        let answer = ask(&request, &settings);
+        let (found, ignored) = (rules(&answer, "findings"), rules(&answer, "ignored"));
+        prop_assert!(found.is_disjoint(&ignored) && !ignored.contains("foreign-takeover"));
+        let mut heard = request.clone();
+        if let Some(annotations) = heard.pointer_mut("/object/metadata/annotations").and_then(Value::as_object_mut) {
+            annotations.remove(IGNORE);
+        }
+        let heard = ask(&heard, &settings);
+        prop_assert!(rules(&heard, "ignored").is_empty());
+        prop_assert_eq!(rules(&heard, "findings"), &found | &ignored);
     }
 
     #[test]

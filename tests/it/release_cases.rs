@@ -15,7 +15,7 @@ use stable_hooks_host::cluster::ClusterView;
 use crate::cases::{all_hold, in_one_line, read};
 use crate::engines::{ask_with, cluster, files, root};
 use crate::releases::render::{Revision, creation};
-use crate::releases::{notes, reported};
+use crate::releases::{listed, notes, reported};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -53,6 +53,9 @@ enum Operation {
 struct Expectation {
     verdict: String,
     findings: Vec<String>,
+    /// Those that the objects have switched off.
+    #[serde(default)]
+    ignored: Vec<String>,
     #[serde(default)]
     message: Vec<String>,
     #[serde(default)]
@@ -141,6 +144,10 @@ impl Expectation {
                 "expected {} {wanted:?} and {} notes, found {verdict} {found:?}\n{texts}",
                 self.verdict, self.notes
             ));
+        }
+        let ignored = sorted(&listed(answer, "ignored"));
+        if ignored != sorted(&self.ignored) {
+            return Err(format!("ignored: expected {:?}, found {ignored:?}", self.ignored));
         }
         match self.message.iter().find(|part| !texts.contains(*part)) {
             Some(part) => Err(format!("no {part:?} in\n{texts}")),

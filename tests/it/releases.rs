@@ -21,7 +21,12 @@ const DIFFERENT: &[(&str, &str)] = &[];
 
 /// "<rule> <level> <Kind>/<name>" of every finding, in order.
 pub(crate) fn reported(answer: &Answer) -> Vec<String> {
-    let findings = annotated(answer, "findings");
+    listed(answer, "findings")
+}
+
+/// The same of the findings in one of the audit annotations.
+pub(crate) fn listed(answer: &Answer, annotation: &str) -> Vec<String> {
+    let findings = annotated(answer, annotation);
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     findings
         .iter()

@@ -15,6 +15,7 @@ use stable_hooks_policy::finding::Finding;
 use stable_hooks_policy::renders::Renders;
 use stable_hooks_policy::rule::{Effect, Family};
 use stable_hooks_policy::sync::{Manifest, Syncs};
+use stable_hooks_policy::verdict::Found;
 use stable_hooks_policy::{RuleId, Settings};
 
 use crate::cases::{all_hold, in_one_line, read};
@@ -43,8 +44,13 @@ struct Case {
 struct Expectation {
     verdict: String,
     findings: Vec<String>,
+    /// Those that the objects have switched off.
+    #[serde(default)]
+    ignored: Vec<String>,
     #[serde(default)]
     message: Vec<String>,
+    #[serde(default)]
+    notes: usize,
 }
 
 /// The case lies in the folder of a rule for charts.
@@ -61,13 +67,13 @@ fn sync_cases_hold() {
 /// What is said to all cases.
 pub(crate) fn said() -> impl Iterator<Item = String> {
     let cases = files("tests/cases", "yaml").into_iter().filter(|path| is_sync_case(path));
-    cases.flat_map(|path| read::<Case>(&path).unwrap().findings()).map(|finding| text(&finding))
+    cases.flat_map(|path| read::<Case>(&path).unwrap().found().findings).map(|finding| text(&finding))
 }
 
 /// The findings about texts, each behind a line that says which one it is: `# next` and `# again`, or `# upgrade`.
 pub(crate) fn judge(text: &str, settings: &Value) -> Vec<Finding> {
     if let Some((install, upgrade)) = text.split_once("\n# upgrade\n") {
-        return evaluate_upgrade([install, upgrade], None, settings);
+        return evaluate_upgrade([install, upgrade], None, settings).findings;
     }
     let (first, next) = match text.split_once("\n# next\n") {
         Some((first, next)) => (Some(first), next),
@@ -77,18 +83,18 @@ pub(crate) fn judge(text: &str, settings: &Value) -> Vec<Finding> {
         Some((new, again)) => (new, Some(again)),
         None => (next, None),
     };
-    evaluate(new, [first, again, None], settings)
+    evaluate(new, [first, again, None], settings).findings
 }
 
 /// The findings about a text: the one before, the same again, and that as revision 2.
-fn evaluate(new: &str, others: [Option<&str>; 3], settings: &Value) -> Vec<Finding> {
+fn evaluate(new: &str, others: [Option<&str>; 3], settings: &Value) -> Found {
     let [old, again, as_revision_2] = others.map(|text| text.map(manifest));
     let new = manifest(new);
     let syncs = Syncs { old: old.as_ref(), new: &new, again: again.as_ref(), as_revision_2: as_revision_2.as_ref() };
     evaluate_syncs(&syncs, &Settings::parse(settings).unwrap())
 }
 
-fn evaluate_upgrade(texts: [&str; 2], revision: Option<u64>, settings: &Value) -> Vec<Finding> {
+fn evaluate_upgrade(texts: [&str; 2], revision: Option<u64>, settings: &Value) -> Found {
     let [install, upgrade] = texts.map(render::read);
     let renders = Renders::of(&install.documents, &upgrade.documents, "shop", revision);
     evaluate_renders(&renders, &Settings::parse(settings).unwrap())
@@ -116,21 +122,26 @@ fn text(finding: &Finding) -> String {
 
 fn check(path: &Path) -> Result<(), String> {
     let case = read::<Case>(path)?;
-    let findings = case.findings();
+    let Found { findings, ignored, notes } = case.found();
     let verdict = if findings.iter().any(|finding| finding.effect == Effect::Deny) { "deny" } else { "allow" };
-    let texts = findings.iter().map(text).collect::<Vec<_>>().join("\n");
+    let texts = findings.iter().map(text).chain(notes.iter().map(|note| note.message.clone()));
+    let texts = texts.collect::<Vec<_>>().join("\n");
     let (mut found, mut wanted) = (reported(&findings), case.expect.findings.clone());
     found.sort();
     wanted.sort();
     if (verdict, &found) != (case.expect.verdict.as_str(), &wanted) {
         return Err(format!("expected {} {wanted:?}, found {verdict} {found:?}\n{texts}", case.expect.verdict));
     }
+    let ignored = reported(&ignored);
+    if (&ignored, notes.len()) != (&case.expect.ignored, case.expect.notes) {
+        return Err(format!("found {ignored:?} ignored and {} notes\n{texts}", notes.len()));
+    }
     if let Some(part) = case.expect.message.iter().find(|part| !texts.contains(*part)) {
         return Err(format!("no {part:?} in\n{texts}"));
     }
     let fits = match path.file_stem().unwrap().to_str().unwrap().split('-').next().unwrap() {
         "accepts" => found.is_empty(),
-        "warns" => verdict == "allow" && !found.is_empty(),
+        "warns" => verdict == "allow" && (!found.is_empty() || case.expect.notes > 0),
         "denies" => verdict == "deny",
         _ => false,
     };
@@ -138,7 +149,7 @@ fn check(path: &Path) -> Result<(), String> {
 }
 
 impl Case {
-    fn findings(&self) -> Vec<Finding> {
+    fn found(&self) -> Found {
         if let Some(install) = &self.install {
             return evaluate_upgrade([install, &self.upgrade], self.revision, &self.settings);
         }

@@ -1,14 +1,16 @@
 //! Every rule for objects, asked about one change.
 
-use crate::finding::{Finding, Problem};
+use crate::finding::Problem;
+use crate::ignore;
 use crate::rule::{Family, Level, Mending, RuleId};
 use crate::rules;
 use crate::rules::declare::Check;
 use crate::subject::change::{Context, Occasion};
+use crate::verdict::Found;
 
 /// Every finding about an object, in the order of the registry.
-pub(crate) fn check(context: &Context<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
+pub(crate) fn check(context: &Context<'_>) -> Found {
+    let (mut findings, mut ignored) = (Vec::new(), Vec::new());
     for id in RuleId::ALL {
         let level = context.settings.level(*id);
         // Form rules check only the new object; identity rules also compare the old one.
@@ -18,9 +20,10 @@ pub(crate) fn check(context: &Context<'_>) -> Vec<Finding> {
         let Check::Object(check) = rules::check(*id) else { continue };
         let Some(problem) = check(context) else { continue };
         let Some(effect) = level.effect(!problem.warn_at_most, mending(context, &problem)) else { continue };
-        findings.push(problem.found(*id, effect, context.name.clone()));
+        let list = if context.ignored.includes(*id) { &mut ignored } else { &mut findings };
+        list.push(problem.found(*id, effect, context.name.clone()));
     }
-    findings
+    Found { findings, ignored, notes: ignore::notes([(&context.name, &context.ignored)]) }
 }
 
 fn mending(context: &Context<'_>, problem: &Problem) -> Mending {

@@ -14,7 +14,7 @@ use crate::selector::Standing;
 use crate::settings::{BaselineSource, Scope, Settings, Strictness};
 use crate::shown::Shown;
 use crate::subject::release::{Release, Stored};
-use crate::verdict::{Decision, Recorded, Verdict, decide};
+use crate::verdict::{Decision, Found, Recorded, Verdict, decide};
 use helm::operation::Operation;
 use helm::record::{self, DecodeError, Record};
 use helm::{history, storage};
@@ -95,14 +95,15 @@ impl Preflight<'_> {
             return refused(Some(named), Note::new(first.kind, reason));
         }
         notes.extend(failures);
-        let findings = check(&release, |rule| self.accepts(rule, named));
+        let found = check(&release, |rule| self.accepts(rule, named));
+        notes.extend(found.notes);
         let recorded = Recorded {
             name: named.to_string(),
             revision: record.version,
             baseline: compared_with,
             takes_labels: self.takes_labels(&release),
         };
-        Verdict { release: Some(recorded), ..decide(findings, notes) }
+        Verdict { release: Some(recorded), ..decide(Found { notes, ..found }) }
     }
 
     /// As Helm's labels of the record name it: of one that cannot be read they are all there is.
@@ -212,8 +213,8 @@ fn refused(named: Option<Named<'_>>, note: Note) -> Verdict {
 }
 
 /// Every finding about a release, in the order of the registry.
-fn check(release: &Release<'_>, is_accepted: impl Fn(RuleId) -> bool) -> Vec<Finding> {
-    let mut findings = Vec::new();
+fn check(release: &Release<'_>, is_accepted: impl Fn(RuleId) -> bool) -> Found {
+    let (mut findings, mut ignored) = (Vec::new(), Vec::new());
     for id in RuleId::ALL {
         let level = release.settings.level(*id);
         if level == Level::Off {
@@ -227,10 +228,11 @@ fn check(release: &Release<'_>, is_accepted: impl Fn(RuleId) -> bool) -> Vec<Fin
             let ReleaseProblem { object, problem, .. } = found;
             let may_deny = may_deny && !problem.warn_at_most && !release.is_lenient() && !is_accepted;
             let Some(effect) = level.effect(may_deny, Mending::Impossible) else { continue };
-            findings.push(problem.found(*id, effect, object));
+            let list = if release.record.ignores(&object, *id) { &mut ignored } else { &mut findings };
+            list.push(problem.found(*id, effect, object));
         }
     }
-    without_echoes(findings)
+    Found { findings: without_echoes(findings), ignored, notes: release.record.notes_on_ignored() }
 }
 
 /// A finding says nothing new where another one about the same object is mended by the same change.

@@ -4,6 +4,7 @@ use helm::{DeletePolicies, DeletePolicy};
 
 use crate::argocd;
 use crate::identity::{HelmHook, Hook, Identity, classify};
+use crate::ignore::{IGNORE, Ignored};
 use crate::name::Name;
 use crate::object::Object;
 use crate::request::{Change, Request};
@@ -23,6 +24,8 @@ pub(crate) struct Context<'a> {
     pub(crate) is_selected: bool,
     /// The old state counts too: else relabelling would walk around the policy.
     pub(crate) was_selected: bool,
+    /// The rules that the new object switches off for itself.
+    pub(crate) ignored: Ignored,
 }
 
 /// Why we are asked.
@@ -44,14 +47,19 @@ impl<'a> Context<'a> {
         };
         let identity = classify(object);
         let old_identity = old.map_or(Identity::Absent, classify);
+        let is_selected = selects(settings, object, &identity);
+        let was_selected = old.is_some_and(|old| selects(settings, old, &old_identity));
+        // Most objects are no migrations, and nothing is asked of them.
+        let annotation = if is_selected || was_selected { object.annotation(IGNORE) } else { None };
         Some(Self {
             settings,
             object,
             old,
             occasion,
             name: request.name_of(object),
-            is_selected: selects(settings, object, &identity),
-            was_selected: old.is_some_and(|old| selects(settings, old, &old_identity)),
+            is_selected,
+            was_selected,
+            ignored: Ignored::of(annotation),
             identity,
             old_identity,
         })
@@ -77,7 +85,7 @@ impl<'a> Context<'a> {
 
     /// A finding of this rule is going to be fixed, so other rules can look at the result.
     pub(crate) fn is_fixed(&self, rule: RuleId) -> bool {
-        self.settings.mutate && self.settings.level(rule) == Level::Fix
+        self.settings.mutate && self.settings.level(rule) == Level::Fix && !self.ignored.includes(rule)
     }
 
     /// Argo CD deploys it, deletes what failed, and would take a denial for a failure.

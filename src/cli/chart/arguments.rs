@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::changes::Detail;
 use crate::cli::arguments::JudgeArguments;
 use crate::cli::outcome::{Failure, namespace_in_use, namespace_of_helm};
 use crate::helm::values::{Given, Reuse};
@@ -38,15 +39,49 @@ pub(in crate::cli) struct Arguments {
     /// The version of a chart from a repository; by default the newest
     #[arg(long, value_name = "VERSION", requires = "chart", conflicts_with = "install")]
     pub(super) version: Option<String>,
-    /// With --argocd and a text before: show the values of the fields that changed in a hook. By default only the fields are
-    /// named, and the images of containers: comments on pull requests are public
-    #[arg(long, requires = "argocd")]
-    pub(super) show_values: bool,
+    /// List the hooks of the upgrade with the fields that changed in each since the side before. With --argocd and a text
+    /// before they are listed anyway
+    #[arg(long)]
+    diff: bool,
+    /// Where hooks are listed: show the values of the fields that changed. By default only the fields are named, and the
+    /// images of containers: comments on pull requests are public. What a Secret holds is never shown
+    #[arg(long)]
+    show_values: bool,
     /// Read no `.stable-hooks.yaml`
     #[arg(long)]
     pub(super) no_config: bool,
     #[command(flatten)]
     pub(in crate::cli) judge: JudgeArguments,
+}
+
+impl Arguments {
+    /// What is told of the hooks' changes where they are asked for.
+    pub(super) fn diff(&self) -> Option<Detail> {
+        self.diff.then(|| self.detail())
+    }
+
+    pub(super) fn detail(&self) -> Detail {
+        if self.show_values { Detail::Values } else { Detail::Fields }
+    }
+
+    /// Hooks are listed only where there is something to compare them with, and not in every format.
+    pub(super) fn check_diff(&self) -> Result<(), Failure> {
+        let is_listed = self.diff || self.renders.argocd;
+        let has_two_sides = !self.renders.argocd || self.renders.has_two_texts() || self.against_ref.is_some();
+        let option = if self.diff { "--diff" } else { "--show-values" };
+        if !self.diff && !self.show_values {
+            return Ok(());
+        }
+        if !is_listed {
+            return Err(Failure("--show-values goes with --diff, or with --argocd and a text before".to_owned()));
+        }
+        if !has_two_sides {
+            return Err(Failure(format!(
+                "{option} goes with --against or --against-ref: one text of Argo CD's changes nothing"
+            )));
+        }
+        self.judge.output.check_lists_hooks(option)
+    }
 }
 
 /// The shared arguments of the verbs that compare a chart's renders; the chart itself each calls `chart`.

@@ -18,6 +18,7 @@ use super::arguments::RenderArguments;
 use super::renders::Renders;
 use super::task::{Chart, GivenValues, Task};
 use super::upgraded::Upgraded;
+use crate::changes::Detail;
 use crate::cli::arguments::{Judge, JudgeArguments, OutputFormat};
 use crate::cli::outcome::{Failure, Told};
 use crate::cli::release::Reading;
@@ -56,6 +57,7 @@ pub(in crate::cli) fn compare_one(
     chart: Option<&Path>,
     arguments: &RenderArguments,
     reading: &mut Reading<'_>,
+    diff: Option<Detail>,
 ) -> Result<Option<Compared>, Failure> {
     arguments.check_old_values()?;
     let Some(installed) = installed(arguments, reading) else { return Ok(None) };
@@ -63,7 +65,7 @@ pub(in crate::cli) fn compare_one(
     let folder = chart.map(|_| Folder::new().map_err(no_folder)).transpose()?;
     let task = chart.zip(folder.as_ref()).map(|(chart, folder)| task(chart, arguments, folder)).transpose()?;
     let mut told = Told::default();
-    let compared = compare(task.as_ref(), arguments, &installed, reading.judge, &mut told);
+    let compared = compare(task.as_ref(), arguments, &installed, reading.judge, diff, &mut told);
     reading.run.tell(told);
     compared
 }
@@ -97,6 +99,7 @@ pub(super) fn compare(
     arguments: &RenderArguments,
     installed: &[StoredRecord],
     judge: &Judge,
+    diff: Option<Detail>,
     told: &mut Told,
 ) -> Result<Option<Compared>, Failure> {
     let release = Upgraded::of(installed, &arguments.release_namespace(), judge)?;
@@ -109,7 +112,7 @@ pub(super) fn compare(
         Some(release) if !judge.sees_cluster => live(release.objects_namespace(), told),
         Some(_) | None => judge.cluster.as_ref().clone(),
     };
-    let compared = Compare { arguments, task, judge, cluster, renders: &renders }.judge(release.as_ref());
+    let compared = Compare { arguments, task, judge, cluster, renders: &renders, diff }.judge(release.as_ref());
     Ok(compared.map_err(|reason| told.cannot_judge(&reason)).ok())
 }
 
@@ -177,6 +180,8 @@ struct Compare<'a> {
     judge: &'a Judge,
     cluster: ClusterView,
     renders: &'a Renders,
+    /// What is told of the hooks that the upgrade changes.
+    diff: Option<Detail>,
 }
 
 impl Compare<'_> {
@@ -208,6 +213,11 @@ impl Compare<'_> {
         } else {
             judged.with_warnings(&self.renders.dropped_warnings())
         };
+        let hooks = before
+            .as_ref()
+            .zip(self.diff)
+            .map(|((before, _), detail)| upgrade.hooks_since(before, self.judge.settings.record_limits(), detail));
+        let judged = judged.with_hooks(hooks.unwrap_or_default());
         let says = self.says(release, judged.says_something() || says_something(before.as_ref()));
         Ok(Compared { before, after: (upgrade, judged), says })
     }
@@ -225,7 +235,7 @@ impl Compare<'_> {
         };
         let upgrade = &self.renders.upgrade;
         let renders = renders::Renders::of(&install.documents, &upgrade.documents, &self.renders.namespace, None);
-        let judged = judged.with_findings(evaluate_renders(&renders, &settings));
+        let judged = judged.with_found(evaluate_renders(&renders, &settings));
         judged.in_templates(|object, path| self.renders.template(object, path))
     }
 

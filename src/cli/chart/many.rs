@@ -19,8 +19,7 @@ use crate::engine::EngineError;
 use crate::helm::folder::{Folder, Part};
 use crate::helm::{Helm, Repository};
 use crate::house::{House, NAME};
-use crate::judged::{Finding, Judged};
-use crate::output::Format;
+use crate::judged::{Finding, Judged, are_ignored};
 use crate::records::StoredRecord;
 
 /// What all charts of a run share.
@@ -67,14 +66,14 @@ struct Done {
 }
 
 pub(super) fn judge(arguments: &Arguments, run: &mut Run) -> Result<(), Failure> {
-    check_show_values(arguments)?;
+    arguments.check_diff()?;
     let judge = judge_of(&arguments.judge)?;
     if arguments.renders.install.is_some() {
         let mut reading = Reading { judge: &judge, run };
         let judged = if arguments.renders.argocd {
-            Some(sync_one(None, &arguments.renders, &mut reading, arguments.show_values)?.judged())
+            Some(sync_one(None, &arguments.renders, &mut reading, arguments.detail())?.judged())
         } else {
-            compare_one(None, &arguments.renders, &mut reading)?.map(Compared::judged)
+            compare_one(None, &arguments.renders, &mut reading, arguments.diff())?.map(Compared::judged)
         };
         if let Some(judged) = judged {
             run.push(&judged);
@@ -100,17 +99,6 @@ pub(super) fn judge(arguments: &Arguments, run: &mut Run) -> Result<(), Failure>
     let values = GivenValues::read(&arguments.renders, folder)?;
     tell(items, &Shared { arguments, judge: &judge, folder, values, installed, old }, run);
     Ok(())
-}
-
-/// Only where hooks are listed there are values to show.
-fn check_show_values(arguments: &Arguments) -> Result<(), Failure> {
-    let lists_hooks = matches!(arguments.judge.output.output, Format::Human | Format::Markdown);
-    let has_two_texts = arguments.renders.has_two_texts() || arguments.against_ref.is_some();
-    if !arguments.show_values || (lists_hooks && has_two_texts) {
-        return Ok(());
-    }
-    let missing = if has_two_texts { "with -o human or markdown" } else { "with --against or --against-ref" };
-    Err(Failure(format!("--show-values goes {missing}: what changed in hooks is listed nowhere else")))
 }
 
 /// Judges all charts side by side and tells what each came to in the order in which they were given.
@@ -142,11 +130,7 @@ fn tell(items: Vec<Result<Item, Failure>>, shared: &Shared<'_>, run: &mut Run) {
     for (house, count) in ignored {
         run.count_ignored(count);
         if let Some(house) = house.filter(|_| count > 0) {
-            remark(&format!(
-                "{count} finding{} ignored, as {} says",
-                if count == 1 { " is" } else { "s are" },
-                house.display()
-            ));
+            remark(&format!("{}, as {} says", are_ignored(count), house.display()));
         }
     }
 }
@@ -304,6 +288,8 @@ impl Shared<'_> {
             Some(revision) => chart.at(revision, &part(self.folder, format!("old-{number}"))?, told)?,
             None => self.old.clone(),
         };
+        // A chart that was not there yet is compared with nothing.
+        let diff = self.arguments.diff().filter(|_| old.is_some() || self.arguments.against_ref.is_none());
         let (mut results, mut ignored) = (Vec::<Found>::new(), BTreeSet::new());
         let sets = item.sets(self)?;
         let is_only = sets.len() == 1;
@@ -312,10 +298,10 @@ impl Shared<'_> {
             let compared = self.task(chart, old.as_ref(), &set, format!("{number}-{at}")).and_then(|task| {
                 let renders = &self.arguments.renders;
                 if renders.argocd {
-                    let synced = sync(Some(&task), renders, &judge, self.arguments.show_values, &mut of_set)?;
+                    let synced = sync(Some(&task), renders, &judge, self.arguments.detail(), &mut of_set)?;
                     return Ok(Some((task, synced.parts())));
                 }
-                let compared = compare(Some(&task), renders, &self.installed, &judge, &mut of_set)?;
+                let compared = compare(Some(&task), renders, &self.installed, &judge, diff, &mut of_set)?;
                 Ok(compared.map(|compared| (task, compared.parts())))
             });
             let compared = match (compared, &set) {
@@ -336,10 +322,14 @@ impl Shared<'_> {
             told.append(of_set);
             let Some((task, (says, judged))) = compared else { continue };
             let is_told = |finding: &Finding| !is_ignored(house.as_ref(), finding, &task);
-            ignored.extend(judged.findings().iter().filter(|finding| !is_told(finding)).cloned());
+            let found = judged.findings().iter().chain(&judged.ignored);
+            ignored.extend(found.filter(|finding| !is_told(finding)).cloned());
             let judged = judged.retaining(is_told);
             match results.iter_mut().find(|found| found.says == says && found.judged.says_the_same_as(&judged)) {
-                Some(found) => found.sets.push(set),
+                Some(found) => {
+                    found.sets.push(set);
+                    found.judged.ignore_too(judged.ignored);
+                }
                 None => results.push(Found { says, sets: vec![set], judged }),
             }
         }

@@ -9,14 +9,15 @@ use helm::record::ApplyMethod;
 use stable_hooks_policy::argocd::Phase;
 use stable_hooks_policy::evaluate::evaluate_syncs;
 use stable_hooks_policy::finding::Finding;
-use stable_hooks_policy::sync::{Desired, Manifest, Syncs};
+use stable_hooks_policy::sync::{Desired, Manifest, Role, Syncs};
+use stable_hooks_policy::verdict::Found;
 use stable_hooks_policy::{RuleId, Settings};
 
 use super::arguments::RenderArguments;
 use super::compare::{no_folder, task};
 use super::renders::{Rendered, Renders, Sides, check_more, checked, failure};
 use super::task::Task;
-use crate::changes::changes;
+use crate::changes::{Detail, changes};
 use crate::cli::arguments::Judge;
 use crate::cli::outcome::{Failure, Told};
 use crate::cli::release::Reading;
@@ -66,13 +67,13 @@ pub(in crate::cli) fn sync_one(
     chart: Option<&Path>,
     arguments: &RenderArguments,
     reading: &mut Reading<'_>,
-    shows_values: bool,
+    detail: Detail,
 ) -> Result<Synced, Failure> {
     arguments.check_old_values()?;
     let folder = chart.map(|_| Folder::new().map_err(no_folder)).transpose()?;
     let task = chart.zip(folder.as_ref()).map(|(chart, folder)| task(chart, arguments, folder)).transpose()?;
     let mut told = Told::default();
-    let synced = sync(task.as_ref(), arguments, reading.judge, shows_values, &mut told);
+    let synced = sync(task.as_ref(), arguments, reading.judge, detail, &mut told);
     reading.run.tell(told);
     synced
 }
@@ -82,7 +83,7 @@ pub(super) fn sync(
     task: Option<&Task<'_>>,
     arguments: &RenderArguments,
     judge: &Judge,
-    shows_values: bool,
+    detail: Detail,
     told: &mut Told,
 ) -> Result<Synced, Failure> {
     let texts = match (task, &arguments.install, &arguments.upgrade) {
@@ -91,7 +92,7 @@ pub(super) fn sync(
         (None, _, _) => Err(Failure("there is no chart to judge".to_owned())),
     }?;
     let settings = judge.native_settings().map_err(Failure)?;
-    Ok(texts.judge(arguments.release_name(), &settings, shows_values))
+    Ok(texts.judge(arguments.release_name(), &settings, detail))
 }
 
 impl Texts {
@@ -140,7 +141,7 @@ impl Texts {
         Ok(Self { course, renders, again: Some(again), as_revision_2 })
     }
 
-    fn judge(self, name: &str, settings: &Settings, shows_values: bool) -> Synced {
+    fn judge(self, name: &str, settings: &Settings, detail: Detail) -> Synced {
         let Self { course, renders, again, as_revision_2 } = self;
         let manifest = |render: &Render| Manifest::of(&render.documents, &renders.namespace);
         let new = manifest(&renders.upgrade);
@@ -151,22 +152,23 @@ impl Texts {
         let found = evaluate_syncs(&all, settings);
         let (in_first, in_next) = match (course, &old) {
             (Course::TwoTexts, Some(first)) => (evaluate_syncs(&first_of(first), settings), found),
-            (Course::OverAnother | Course::TwoTexts, _) => (Vec::new(), found),
+            (Course::OverAnother | Course::TwoTexts, _) => (Found::default(), found),
             // What bites at every sync is shown in both.
             (Course::Again, _) => {
                 let of_first = |rule| matches!(rule, RuleId::ArgocdFirstSync | RuleId::ArgocdRunsTwice);
-                let in_first = found.iter().filter(|finding| of_first(finding.rule)).cloned().collect();
-                let in_next = found.into_iter().filter(|finding| finding.rule != RuleId::ArgocdFirstSync).collect();
-                (in_first, in_next)
+                let in_first = found.findings.iter().filter(|finding| of_first(finding.rule)).cloned().collect();
+                let is_of_next = |finding: &Finding| finding.rule != RuleId::ArgocdFirstSync;
+                let in_next = found.findings.into_iter().filter(is_of_next).collect();
+                (Found { findings: in_first, ..Found::default() }, Found { findings: in_next, ..found })
             }
         };
-        let judged = |findings: Vec<Finding>| {
+        let judged = |found: Found| {
             let source = renders.source.clone();
             let place = Place { file: source.clone(), line: None };
-            let judged = Judged::of_application(name, (source, place), findings);
+            let judged = Judged::of_application(name, (source, place), found);
             judged.in_templates(|object, path| renders.template(object, path))
         };
-        let hooks = old.as_ref().map(|old| hooks(old, &new, shows_values)).unwrap_or_default();
+        let hooks = old.as_ref().map(|old| hooks(old, &new, detail)).unwrap_or_default();
         let in_next = judged(in_next).with_hooks(hooks).with_warnings(&renders.dropped_warnings());
         let found = [judged(in_first), in_next];
         let says = says(&new, course, found.iter().all(|judged| !judged.says_something()));
@@ -236,22 +238,41 @@ fn with_definitions(mut options: Options) -> Options {
     options
 }
 
-/// The hooks that a sync runs, and what changed in each since the text before.
-fn hooks(old: &Manifest, new: &Manifest, shows_values: bool) -> Vec<HookRun> {
+/// The hooks that a sync runs, and what changed in each since the text before; then those that it runs no more.
+fn hooks(old: &Manifest, new: &Manifest, detail: Detail) -> Vec<HookRun> {
     let mut runs = Vec::new();
+    let run = |hook: &Desired, phase: Phase, since| HookRun {
+        at: phase.as_str().to_owned(),
+        rank: "wave",
+        weight: hook.wave,
+        object: hook.name.shown(),
+        since,
+    };
     for phase in Phase::ALL {
         for hook in new.applied_in(phase).into_iter().filter(|object| object.is_hook()) {
             let mut olds = old.named(&hook.name);
             let is_unchanged = old.named(&hook.name).any(|old| old.object == hook.object);
             let since = match olds.next() {
                 None => Since::New,
-                Some(_) if is_unchanged => Since::Changed(Vec::new()),
+                Some(_) if is_unchanged => Since::Unchanged,
                 Some(old) => {
-                    let changes = changes(&old.object, &hook.object);
-                    Since::Changed(changes.iter().map(|change| change.shown(shows_values).to_string()).collect())
+                    let changes = changes(&hook.name.kind, &old.object, &hook.object);
+                    let changes = changes.into_iter().map(|change| change.shown(detail)).collect();
+                    if old.role == Role::Resource { Since::FromResource(changes) } else { Since::Changed(changes) }
                 }
             };
-            runs.push(HookRun { phase: phase.as_str(), wave: hook.wave, object: hook.name.shown(), since });
+            runs.push(run(hook, phase, since));
+        }
+    }
+    for phase in Phase::ALL {
+        for hook in old.applied_in(phase).into_iter().filter(|object| object.is_hook()) {
+            let since = match new.get(&hook.name) {
+                Some(new) if new.role == Role::Resource => Since::ToResource,
+                Some(new) if !new.phases().is_empty() => continue,
+                // Not there, left out by Argo CD, or of events that no sync has.
+                Some(_) | None => Since::Gone,
+            };
+            runs.push(run(hook, phase, since));
         }
     }
     runs

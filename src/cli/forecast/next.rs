@@ -7,10 +7,10 @@ use helm::record::Limits;
 use helm::write::Revision;
 use stable_hooks_policy::Settings;
 use stable_hooks_policy::evaluate::evaluate_renders;
-use stable_hooks_policy::finding::Finding;
 use stable_hooks_policy::name::Name;
 use stable_hooks_policy::renders::Renders;
 use stable_hooks_policy::shown::Shown;
+use stable_hooks_policy::verdict::Found;
 
 use crate::cli::chart::renders::{by_template, origin};
 use crate::forecast::Trouble;
@@ -193,8 +193,8 @@ impl Rendered {
     }
 
     /// What the rules for charts find between the revision that is installed and this upgrade.
-    pub(super) fn against_the_installed(&self, settings: &Settings, limits: Limits) -> Vec<Finding> {
-        let Some(installed) = self.baseline.decoded(limits) else { return Vec::new() };
+    pub(super) fn against_the_installed(&self, settings: &Settings, limits: Limits) -> Found {
+        let Some(installed) = self.baseline.decoded(limits) else { return Found::default() };
         let installed = Render::read(installed.manifest.as_bytes());
         let (documents, revision) = (&installed.documents, Some(self.baseline.version()));
         evaluate_renders(&Renders::of(documents, &self.render.documents, &self.namespace, revision), settings)

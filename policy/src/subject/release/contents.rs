@@ -6,11 +6,13 @@ use serde_json::Value;
 
 use super::template::Template;
 use crate::finding::{FieldPath, Problem, ReleaseProblem, Remedy};
+use crate::ignore::{self, IGNORE, Ignored};
 use crate::name::Name;
 use crate::note::{Note, NoteKind};
 use crate::object::Kind;
 use crate::object::MIGRATION_LABEL;
 use crate::references::{RefKind, api_client, possible_services, references, value_sources};
+use crate::rule::RuleId;
 use crate::selector::{Standing, is_labelled};
 use crate::settings::Settings;
 use helm::manifest::{self, Document, Wanted};
@@ -32,6 +34,7 @@ pub(crate) struct HookDocument<'a> {
     /// An item of a list that is the hook: it carries no hook annotation of its own.
     pub(crate) is_in_list: bool,
     pub(crate) standing: Standing,
+    ignored: Ignored,
     /// The whole document, of a Job or a Pod: those Helm waits for.
     pub(crate) object: Option<Value>,
     /// `helm.sh/hook-output-log-policy` is written, whether this Helm knows it or not.
@@ -45,6 +48,7 @@ pub(crate) struct ResourceDocument<'a> {
     pub(crate) key: Name,
     pub(crate) template: Template<'a>,
     pub(crate) standing: Standing,
+    ignored: Ignored,
     /// The whole document, of a Job.
     pub(crate) object: Option<Value>,
     document: Document<'a>,
@@ -240,6 +244,18 @@ impl<'a> Contents<'a> {
         self.resources.get(*self.resource_places.get(key)?)
     }
 
+    /// The documents under that name switch the rule off.
+    pub(crate) fn ignores(&self, key: &Name, rule: RuleId) -> bool {
+        let hook = self.hook(key).map(|hook| &hook.ignored);
+        let resource = self.resource(key).map(|resource| &resource.ignored);
+        ignore::all_include(hook.into_iter().chain(resource), rule)
+    }
+
+    pub(crate) fn notes_on_ignored(&self) -> Vec<Note> {
+        let hooks = self.hooks.iter().map(|hook| (&hook.key, &hook.ignored));
+        ignore::notes(hooks.chain(self.resources.iter().map(|resource| (&resource.key, &resource.ignored))))
+    }
+
     /// Notes on documents that could not be read, or that were too many.
     pub(super) fn notes(&self) -> impl Iterator<Item = Note> {
         let unreadable = (self.unreadable > 0)
@@ -327,6 +343,7 @@ impl HookObject<'_> {
             standing: standing(head, is_part_of_the_release && is_migration),
             asks_for_logs: head.annotations.contains_key(helm::HOOK_OUTPUT_LOG_POLICY),
             stored: hook,
+            ignored: ignored(head),
         }
     }
 }
@@ -341,8 +358,13 @@ fn read_resource<'a>(document: Document<'a>, record: &Record, settings: &Setting
         key,
         template: Template(document.path),
         standing: standing(head, is_migration),
+        ignored: ignored(head),
         document,
     }
+}
+
+fn ignored(head: &Head) -> Ignored {
+    Ignored::of(head.annotations.get(IGNORE).map(String::as_str))
 }
 
 fn standing(head: &Head, is_migration: bool) -> Standing {
