@@ -206,7 +206,7 @@ pub(crate) const HARMS: &[Harm] = &[
         name: "A hook asks the API server before it may",
         about: "`late-binding`: a `pre-install` Job runs kubectl; the RoleBinding of its account is a resource. With \
                 `hook-missing-rbac: deny`: as it is shipped the rule warns.",
-        without: "the RoleBinding is made when the hook is over, which had no rights (a container would have failed; here none runs)",
+        without: "the RoleBinding is made when the hook is over, which had no rights (no container runs here that could fail)",
         rule: "hook-missing-rbac",
         names: &["Job", "RoleBinding"],
         watched_by: STRICT,

@@ -16,7 +16,8 @@ declare_rule! {
     /// When somebody asks what the migration did, its pods and their logs are gone.
     ///
     /// Helm prints the logs of the hook that has failed, or when all hooks of the event have succeeded: a Job that succeeded
-    /// before another one failed is deleted unprinted. Flux drops what Helm prints, and Argo CD does not read the annotation.
+    /// before another one failed is deleted unprinted. Flux drops what Helm prints, and Argo CD does not read the
+    /// annotation.
     ///
     /// ## Example
     ///
@@ -73,7 +74,9 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
             String::new()
         };
         let print = if hook.can_print_logs() {
-            format!(" Or write {asks}: \"hook-succeeded,hook-failed\": the helm command prints the logs then (3.18 or later).")
+            format!(
+                " Or write {asks}: \"hook-succeeded,hook-failed\": the helm command prints the logs then (3.18 or later)."
+            )
         } else {
             String::new()
         };

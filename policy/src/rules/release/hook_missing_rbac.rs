@@ -110,27 +110,25 @@ declare_rule! {
 }
 
 fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
-    let (mut clients, mut accounts, mut places) = (Vec::new(), Vec::new(), BTreeMap::new());
+    let (places, rights) = (BTreeMap::new(), Vec::new());
+    let (mut clients, mut accounts) = (Vec::new(), Accounts { release, places, rights });
     for hook in release.hooks_now() {
         let Some(object) = hook.object.as_ref().filter(|_| release.runs_before_resources(hook)) else { continue };
         let Some(field) = api_client(object) else { continue };
         let account = pod_account(object).unwrap_or(DEFAULT_SERVICE_ACCOUNT);
         let account = Name::core(RefKind::ServiceAccount.as_str(), &hook.key.namespace, account);
-        let place = *places.entry(account).or_insert(accounts.len());
-        if place == accounts.len() {
-            accounts.push(Rights::default());
-        }
-        clients.push((hook, field, place));
+        clients.push((hook, field, accounts.place(account)));
     }
     if clients.is_empty() {
         return Vec::new();
     }
-    for contents in [Some(&release.record), release.baseline.as_ref()].into_iter().flatten() {
-        find_rights(release, contents, &places, &mut accounts);
+    accounts.read(&release.record);
+    if let Some(baseline) = &release.baseline {
+        accounts.read(baseline);
     }
     let mut problems = Vec::new();
     for (hook, field, place) in clients {
-        if let Some(late) = accounts.get(place).and_then(|rights| rights.late_for(release, hook)) {
+        if let Some(late) = accounts.rights.get(place).and_then(|rights| rights.late_for(release, hook)) {
             problems.push(comes_too_early(release, hook, &field, late));
         }
     }
@@ -189,34 +187,47 @@ impl<'a> Rights<'a> {
     }
 }
 
-/// Adds what the bindings of one revision give to these accounts: one walk.
-fn find_rights<'a>(
+/// The accounts that are asked for, by their names, and what the release gives to each.
+struct Accounts<'a> {
     release: &'a Release<'a>,
-    contents: &Contents<'_>,
-    places: &BTreeMap<Name, usize>,
-    accounts: &mut [Rights<'a>],
-) {
-    let is_binding = |key: &Name| key.group == GROUP && (key.kind == "RoleBinding" || key.kind == "ClusterRoleBinding");
-    let mut bindings = Vec::new();
-    for hook in &contents.hooks {
-        if is_binding(&hook.key) {
-            bindings.push((&hook.key, hook.read()));
+    places: BTreeMap<Name, usize>,
+    rights: Vec<Rights<'a>>,
+}
+
+impl Accounts<'_> {
+    fn place(&mut self, account: Name) -> usize {
+        let place = *self.places.entry(account).or_insert(self.rights.len());
+        if place == self.rights.len() {
+            self.rights.push(Rights::default());
+        }
+        place
+    }
+
+    /// Adds what the bindings of one revision give: one walk.
+    fn read(&mut self, contents: &Contents<'_>) {
+        let is_binding =
+            |key: &Name| key.group == GROUP && (key.kind == "RoleBinding" || key.kind == "ClusterRoleBinding");
+        for hook in &contents.hooks {
+            if is_binding(&hook.key) {
+                self.add(&hook.key, hook.read());
+            }
+        }
+        for resource in &contents.resources {
+            if is_binding(&resource.key) {
+                self.add(&resource.key, resource.read());
+            }
         }
     }
-    for resource in &contents.resources {
-        if is_binding(&resource.key) {
-            bindings.push((&resource.key, resource.read()));
-        }
-    }
-    for (key, binding) in bindings {
-        let Some(binding) = binding else { continue };
-        let given = when_given(release, key, &binding);
+
+    fn add(&mut self, key: &Name, binding: Option<Value>) {
+        let Some(binding) = binding else { return };
+        let given = when_given(self.release, key, &binding);
         for subject in binding.get("subjects").and_then(Value::as_array).into_iter().flatten() {
             // The API server refuses an account without a namespace.
             let [kind, namespace, name] = ["kind", "namespace", "name"].map(|field| text(subject, field));
-            let place = places.get(&Name::core(kind, namespace, name));
-            if let Some(rights) = place.and_then(|place| accounts.get_mut(*place)) {
-                rights.add(release, given);
+            let place = self.places.get(&Name::core(kind, namespace, name));
+            if let Some(rights) = place.and_then(|place| self.rights.get_mut(*place)) {
+                rights.add(self.release, given);
             }
         }
     }

@@ -273,11 +273,14 @@ impl Lost<'_> {
             ),
             _ => {
                 let events = hook.events().map(|events| before_resources(events).to_string()).unwrap_or_default();
-                let events = if events == hook.events_text() { String::new() } else { format!("{}: \"{events}\"", helm::HOOK) };
-                let policy = format!("{}: \"before-hook-creation\"", helm::HOOK_DELETE_POLICY);
-                let policy = if loss == Loss::DeletedAfterSuccess { policy } else { String::new() };
-                let both = if events.is_empty() || policy.is_empty() { "" } else { " and " };
-                template.remedy(format!("write {events}{both}{policy}."))
+                let mut annotations = Vec::new();
+                if events != hook.events_text() {
+                    annotations.push(format!("{}: \"{events}\"", helm::HOOK));
+                }
+                if loss == Loss::DeletedAfterSuccess {
+                    annotations.push(format!("{}: \"before-hook-creation\"", helm::HOOK_DELETE_POLICY));
+                }
+                template.remedy(format!("write {}.", annotations.join(" and ")))
             }
         }
     }
