@@ -84,7 +84,7 @@ fn chart_every_corpus_chart_gets_what_its_author_expected() {
 fn chart_one_pair_is_one_result_and_says_each_finding_once() {
     let account = "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a}\n";
     let logs = "  labels: {app: migrate}\n  annotations:\n    helm.sh/hook: post-install,pre-upgrade\n    \
-                helm.sh/hook-delete-policy: hook-succeeded,before-hook-creation\n";
+                helm.sh/hook-delete-policy: hook-failed,before-hook-creation\n";
     let text = format!("{}{account}", job("a", logs));
     let output = judge_texts("once", &text, &text);
     assert_eq!(findings(&output), ["hook-log-retention warn Job/a"], "{}", stdout(&output));

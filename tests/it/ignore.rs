@@ -9,7 +9,7 @@ use crate::releases::render::{Revision, creation};
 /// Off its normal form in two fields, of which it wants one to stay.
 const HOOK: &str = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: migrate\n  namespace: shop\n  labels: {app: migrate}\n  annotations:\n    \
                     helm.sh/hook: \"pre-upgrade, pre-install\"\n    helm.sh/hook-weight: \"1\"\n    helm.sh/hook-delete-policy: \
-                    hook-succeeded,before-hook-creation\n    stable-hooks/ignore: WORDS\n";
+                    hook-failed,before-hook-creation\n    stable-hooks/ignore: WORDS\n";
 
 const NOTE: &str = "note: 1 finding is ignored, as stable-hooks/ignore says on the objects\n";
 
@@ -57,7 +57,7 @@ fn ignored_in_a_chart_and_in_records_is_counted_once_for_install_and_upgrade() {
     let record = Revision::new("orders", "shop", 1, "deployed", &hook).secret();
     let record = temporary("ignore-record.json", record.to_string().as_bytes());
     let argocd = hook.replace("pre-upgrade, pre-install", "post-install,pre-upgrade");
-    let argocd = argocd.replace("hook-log-retention", "argocd-runs-twice").replace("hook-succeeded,", "");
+    let argocd = argocd.replace("hook-log-retention", "argocd-runs-twice").replace("hook-failed,", "");
     let argocd = temporary("ignore-argocd.yaml", argocd.as_bytes());
     let argocd = argocd.to_str().unwrap();
     for arguments in [
@@ -106,7 +106,7 @@ fn ignored_fields_are_not_mended() {
     assert_eq!(fix("hook-weight"), mended.replace("WORDS", "hook-weight"));
     assert_eq!(fix("hook-events"), HOOK.replace("WORDS", "hook-events"));
     let policy = |words: &str| {
-        let stream = HOOK.replace("hook-succeeded,before-hook-creation", "hook-failed").replace("WORDS", words);
+        let stream = HOOK.replace("hook-failed,before-hook-creation", "hook-failed").replace("WORDS", words);
         let output = run(&["fix"], stream.as_bytes());
         (stdout(&output).contains("before-hook-creation,hook-failed"), stderr(&output).contains("delete-policy"))
     };

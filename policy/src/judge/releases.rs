@@ -224,7 +224,7 @@ fn check(release: &Release<'_>, is_accepted: impl Fn(RuleId) -> bool) -> Found {
         let problems = check(release);
         let is_accepted = !problems.is_empty() && is_accepted(*id);
         for found in problems {
-            let Some(may_deny) = may_deny(release, reach, &found) else { continue };
+            let Some(may_deny) = may_deny(release, (*id, reach), &found) else { continue };
             let ReleaseProblem { object, problem, .. } = found;
             let may_deny = may_deny && !problem.warn_at_most && !release.is_lenient() && !is_accepted;
             let Some(effect) = level.effect(may_deny, Mending::Impossible) else { continue };
@@ -256,9 +256,10 @@ const ECHOES: [(RuleId, RuleId); 3] = [
 ];
 
 /// Whether a rule of that reach may deny for such an object; `None` where it says nothing about it.
-fn may_deny(release: &Release<'_>, reach: Reach, found: &ReleaseProblem) -> Option<bool> {
+fn may_deny(release: &Release<'_>, (rule, reach): (RuleId, Reach), found: &ReleaseProblem) -> Option<bool> {
     match (found.standing, reach) {
-        (Standing::OptedOut, _) | (Standing::Other, Reach::Migrations) => None,
+        (Standing::OptedOut, _) if rule.is_its_owners_matter() => None,
+        (Standing::OptedOut | Standing::Other, Reach::Migrations) => None,
         (standing, Reach::Scope) => {
             let of_judged_kind = |may_deny| found.object.judged_kind().map(|_| may_deny);
             match release.settings.releases.scope {
@@ -268,7 +269,7 @@ fn may_deny(release: &Release<'_>, reach: Reach, found: &ReleaseProblem) -> Opti
                 Scope::Selected => of_judged_kind(false),
             }
         }
-        (Standing::Other, Reach::WarnsOfOthers) => Some(false),
+        (Standing::OptedOut | Standing::Other, Reach::WarnsOfOthers) => Some(false),
         (Standing::Migration, Reach::WarnsOfOthers | Reach::Migrations) | (_, Reach::Everything) => Some(true),
     }
 }

@@ -7,17 +7,15 @@ use helm::DeletePolicy;
 declare_rule! {
     /// ## What it does
     ///
-    /// Warns about a migration Job whose delete policy removes it, and its logs, when it is done. It says nothing where
-    /// `helm.sh/hook-output-log-policy` makes Helm 3.18 or later print the logs first, on the same outcome: the record says
-    /// whether the Helm that wrote it knows that annotation.
+    /// Warns about a migration Job whose delete policy removes it, and its logs, when it has failed. It says nothing where
+    /// `helm.sh/hook-output-log-policy` makes Helm 3.18 or later print the logs of a failure first: the record says whether the
+    /// Helm that wrote it knows that annotation. It says nothing of `hook-succeeded` either: many charts remove on purpose what
+    /// has succeeded.
     ///
     /// ## Why is this bad?
     ///
-    /// When somebody asks what the migration did, its pods and their logs are gone.
-    ///
-    /// Helm prints the logs of the hook that has failed, or when all hooks of the event have succeeded: a Job that succeeded
-    /// before another one failed is deleted unprinted. Flux drops what Helm prints, and Argo CD does not read the
-    /// annotation.
+    /// When somebody asks why the migration failed, its pods and their logs are gone. Flux drops what Helm prints, and Argo CD
+    /// does not read that annotation.
     ///
     /// ## Example
     ///
@@ -30,7 +28,7 @@ declare_rule! {
     ///     app.kubernetes.io/component: migrations
     ///   annotations:
     ///     helm.sh/hook: pre-install,pre-upgrade
-    ///     helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+    ///     helm.sh/hook-delete-policy: before-hook-creation,hook-failed
     /// ```
     ///
     /// ## Use instead
@@ -50,7 +48,7 @@ declare_rule! {
     /// ## References
     ///
     /// - Helm, "Chart Hooks": hook deletion policies
-    summary: "a delete policy that removes a migration's logs",
+    summary: "a delete policy that removes the logs of a migration that has failed",
     check: Release(check, Reach::Migrations),
 }
 
@@ -58,13 +56,9 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
     let jobs = release.record.hooks.iter().filter(|hook| hook.key.judged_kind() == Some(Kind::Job));
     jobs.filter_map(|hook| {
         let policies = hook.policies.as_ref()?;
-        let (removes, ends) = [
-            (DeletePolicy::HookSucceeded, "once the hooks of its event have succeeded"),
-            (DeletePolicy::HookFailed, "as soon as it fails, when they are needed most"),
-        ]
-        .into_iter()
-        .find(|(policy, _)| policies.contains(*policy) && !hook.prints_logs(*policy))?;
-        let removes = removes.as_str();
+        if !policies.contains(DeletePolicy::HookFailed) || hook.prints_logs(DeletePolicy::HookFailed) {
+            return None;
+        }
         // Helm fails where it is to delete what has no name.
         let first = if hook.key.name.is_empty() { "give it a name and " } else { "" };
         let asks = helm::HOOK_OUTPUT_LOG_POLICY;
@@ -75,14 +69,18 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
         };
         let print = if hook.can_print_logs() {
             format!(
-                " Or write {asks}: \"hook-succeeded,hook-failed\": the helm command prints the logs then (3.18 or later)."
+                " Or write {asks}: \"hook-failed\": the helm command prints the logs then (3.18 or later)."
             )
         } else {
             String::new()
         };
         Some(hook.problem(
             FieldPath::annotation(helm::HOOK_DELETE_POLICY),
-            format!("has {removes} in its delete policy: the Job and the migration's logs are deleted {ends}.{in_vain}"),
+            format!(
+                "has {} in its delete policy: the Job and the migration's logs are deleted as soon as it fails, when they are \
+                 needed most.{in_vain}",
+                DeletePolicy::HookFailed.as_str()
+            ),
             hook.template.remedy(format!("{first}write {}: \"before-hook-creation\".{print}", helm::HOOK_DELETE_POLICY)),
         ))
     })
