@@ -32,7 +32,7 @@ impl World {
         let plane = ControlPlane::start(&tools)?;
         let policies = compiling.join().map_err(|_| anyhow!("compiling the policies panicked"))??;
         let live = webhook(&plane, &policies, LIVE, &Options::default(), &looks_at_objects())?;
-        let settings = json!({"releases": {"baseline": "record"}});
+        let settings = json!({"releases": {"baseline": "record"}, "rules": {"hook-stale-dependency": "deny"}});
         let options = Options { settings, ..Options::default() };
         let records = webhook(&plane, &policies, RECORDS, &options, &looks_at_records())?;
         let settings = json!({"rules": {"hook-missing-rbac": "deny", "shared-hook-object": "deny"}});

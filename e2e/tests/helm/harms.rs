@@ -185,6 +185,26 @@ pub(crate) const HARMS: &[Harm] = &[
         ..HARM
     },
     Harm {
+        name: "A hook reads yesterday's configuration",
+        about: "`old-configuration`: a `pre-upgrade` Job reads a ConfigMap that the upgrade changes. With `releases.baseline: \
+                record` and `hook-stale-dependency: deny`: as it is shipped the rule warns.",
+        without: "success is reported; the hook was over when the ConfigMap got its new value",
+        rule: "hook-stale-dependency",
+        names: &["Job", "ConfigMap", "DATABASE"],
+        watched_by: RECORDS,
+        prepare: |scene| ready(scene, "old-configuration"),
+        act: |scene| scene.upgrade("orders", "old-configuration", &["--set", "database=new"]),
+        harmed: |scene, after| {
+            assert!(after.run.success, "{}", after.run.stderr);
+            let (job, config) = (scene.get("Job", "orders-migrations"), scene.get("ConfigMap", "orders"));
+            assert!(has_condition(&job, "Complete"), "{job}");
+            assert_eq!(config["data"]["DATABASE"], "new");
+            // The Job changes for the last time when it completes.
+            assert!(version(&job) < version(&config), "{job} {config}");
+        },
+        ..HARM
+    },
+    Harm {
         name: "One object is a hook and a resource",
         about: "`twice`: the upgrade renders the ServiceAccount of the release a second time, as a hook.",
         without: "success is reported; the release's ServiceAccount is deleted and made anew",

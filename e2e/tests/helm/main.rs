@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a scenario fails by panicking")]
 
+mod charts;
 mod failures;
 mod flux;
 mod forecast;
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
         objects::CASES,
         failures::CASES,
         load::CASES,
+        charts::CASES,
         forecast::CASES,
         orphans::CASES,
         rollout::CASES,
