@@ -36,7 +36,7 @@ pub(crate) fn of_renders(renders: &Renders<'_>, settings: &Settings) -> Found {
 fn check(
     settings: &Settings,
     problems: impl Fn(Check) -> Vec<ReleaseProblem>,
-    ignores: impl Fn(&Name, RuleId) -> bool,
+    is_ignored: impl Fn(&Name, RuleId) -> bool,
 ) -> Found {
     let (mut findings, mut ignored) = (Vec::new(), Vec::new());
     let mut denied = BTreeSet::new();
@@ -50,7 +50,7 @@ fn check(
             if standing == Standing::OptedOut {
                 continue;
             }
-            if ignores(&object, *id) {
+            if is_ignored(&object, *id) {
                 ignored.push(problem.found(*id, effect, object));
                 continue;
             }

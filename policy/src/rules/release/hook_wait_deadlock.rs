@@ -73,7 +73,7 @@ declare_rule! {
     /// ## References
     ///
     /// - Helm issue 10555: a post-install hook and `--wait` wait for each other
-    /// - OpenFGA helm-charts issues 100 and 131
+    /// - openfga helm-charts issues 100 and 131
     summary: "a workload waits for a post hook: with --wait the release waits for the pods, and the pods for the hook",
     check: Release(check, Reach::WarnsOfOthers),
 }
