@@ -49,6 +49,8 @@ pub struct Source<'a> {
     pub reference: Reference<'a>,
     /// The keys that it names; without any it reads all of them.
     pub keys: Vec<&'a str>,
+    /// The pod does not start without these.
+    pub needs_keys: bool,
     /// A pod starts without it.
     pub is_optional: bool,
 }
@@ -99,8 +101,9 @@ fn sources<'a>(at: &str, pod: &'a Value) -> Vec<Source<'a>> {
         }
     }
     for (path, volume) in items(pod, at, "volumes") {
-        found.extend(held(volume, &path, "secret", RefKind::Secret, "secretName"));
-        found.extend(held(volume, &path, "configMap", RefKind::ConfigMap, "name"));
+        let secret = held(volume, &path, "secret", RefKind::Secret, "secretName");
+        let of_values = secret.or_else(|| held(volume, &path, "configMap", RefKind::ConfigMap, "name"));
+        found.extend(of_values.map(|source| mounted(source, pod, text(volume, "name"))));
         found.extend(held(volume, &path, "persistentVolumeClaim", RefKind::PersistentVolumeClaim, "claimName"));
         let Some(projected) = volume.get("projected") else {
             continue;
@@ -205,11 +208,8 @@ pub fn awaited_jobs(object: &Value) -> Vec<(String, &str)> {
             continue;
         }
         let words = items(container, &path, "command").chain(items(container, &path, "args"));
-        let words: Vec<_> = words.filter_map(|(path, word)| Some((path, word.as_str()?))).collect();
-        let texts: Vec<_> = words.iter().map(|(_, word)| *word).collect();
-        waits::jobs(text(container, "image").unwrap_or_default(), &texts, &mut |place, job| {
-            found.extend(words.get(place).map(|(path, _)| (path.clone(), job)));
-        });
+        let words = words.filter_map(|(path, word)| Some((path, word.as_str()?))).collect();
+        found.extend(waits::jobs(text(container, "image").unwrap_or_default(), words));
     }
     found
 }
@@ -235,6 +235,16 @@ pub fn api_client(object: &Value) -> Option<String> {
         }
     }
     None
+}
+
+/// An account gives its token, or a pod takes it, unless it says otherwise.
+pub fn has_token(holder: &Value) -> bool {
+    holder.get("automountServiceAccountToken").and_then(Value::as_bool) != Some(false)
+}
+
+/// It is not scaled to zero.
+pub fn has_replicas(workload: &Value) -> bool {
+    workload.pointer("/spec/replicas").and_then(Value::as_u64) != Some(0)
 }
 
 /// The specification of a Pod, or of the pods of a workload.
@@ -274,14 +284,32 @@ fn containers<'a>(at: &str, pod: &'a Value) -> impl Iterator<Item = (String, &'a
     ["initContainers", "containers"].into_iter().flat_map(move |field| items(pod, at, field))
 }
 
+/// The source with the keys that are mounted as single files, where each mount of its volume is one.
+fn mounted<'a>(mut source: Source<'a>, pod: &'a Value, volume: Option<&str>) -> Source<'a> {
+    let mut files = Vec::new();
+    for (path, container) in containers("", pod) {
+        for (_, mount) in items(container, &path, "volumeMounts").filter(|(_, mount)| text(mount, "name") == volume) {
+            match text(mount, "subPath") {
+                Some(file) => files.push(file),
+                None => return source,
+            }
+        }
+    }
+    if source.keys.is_empty() {
+        source.keys = files;
+    }
+    source
+}
+
 /// The object that a field of `holder` names.
 fn held<'a>(holder: &'a Value, path: &str, field: &str, kind: RefKind, name: &str) -> Option<Source<'a>> {
     let source = holder.get(field)?;
     let reference = Reference::here(kind, text(source, name)?, format!("{path}.{field}"));
     // A variable names one key, a volume can name some.
     let of_volume = items(source, "", "items").filter_map(|(_, item)| text(item, "key"));
-    let keys = text(source, "key").into_iter().chain(of_volume).collect();
-    Some(Source { reference, keys, is_optional: is_optional(source) })
+    let keys: Vec<_> = text(source, "key").into_iter().chain(of_volume).collect();
+    let is_optional = is_optional(source);
+    Some(Source { reference, needs_keys: !keys.is_empty() && !is_optional, keys, is_optional })
 }
 
 fn is_optional(source: &Value) -> bool {

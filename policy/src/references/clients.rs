@@ -18,7 +18,10 @@ pub(super) fn is_image(image: &str) -> bool {
     let name = image.split('@').next().unwrap_or_default();
     let name = name.rsplit('/').next().unwrap_or_default();
     let name = name.split(':').next().unwrap_or_default();
-    IMAGES.contains(&name) || name.contains("certgen") || name.split(['-', '_']).any(is_program)
+    IMAGES.contains(&name)
+        || is_program(name)
+        || name.contains("certgen")
+        || name.split(['-', '_']).any(|part| part == "kubectl")
 }
 
 /// A program as a command names it, with or without its folder.
@@ -63,8 +66,15 @@ mod tests {
         ] {
             assert!(is_image(image), "{image}");
         }
-        for image in ["", "kubectl/migrate:1", "migrate:kubectl", "k8s-migrate:1", "ess-helm/matrix-tools", "postgres"]
-        {
+        for image in [
+            "",
+            "kubectl/migrate:1",
+            "migrate:kubectl",
+            "k8s-migrate:1",
+            "ess-helm/matrix-tools",
+            "postgres",
+            "acme/helm-docs:1",
+        ] {
             assert!(!is_image(image), "{image}");
         }
     }

@@ -1,31 +1,42 @@
 //! Jobs among the words of a container that waits for one.
 
 /// Before the name of a Job: the words of kubectl, and those of k8s-wait-for.
-const BEFORE_A_JOB: [&str; 7] = ["job", "jobs", "job.batch", "jobs.batch", "job-w", "job-wr", "job-we"];
+const BEFORE_A_JOB: [&str; 9] =
+    ["job", "jobs", "job.batch", "jobs.batch", "job.v1.batch", "jobs.v1.batch", "job-w", "job-wr", "job-we"];
 
-/// The program, the script or the image says that it waits.
-const WAITS: [&str; 3] = ["wait", "until ", "while "];
-
-/// What comes behind it is done where the wait has failed: so that it does not hold a pod back for ever.
-const OR_ELSE: &str = "||";
-
-/// Finds the names of Jobs in the words of a command line that waits, each with the place of its word.
-pub(super) fn jobs<'a>(image: &str, words: &[&'a str], found: &mut dyn FnMut(usize, &'a str)) {
-    let waits = |text: &str| WAITS.iter().any(|word| text.contains(word));
-    if !(waits(image) || words.iter().any(|word| waits(word))) || words.iter().any(|word| word.contains(OR_ELSE)) {
-        return;
-    }
-    let mut previous = "";
-    for (place, text) in words.iter().enumerate() {
-        for word in text.split(is_between).filter(|word| !word.is_empty()) {
-            let named = word.split_once('/').filter(|(kind, _)| BEFORE_A_JOB.contains(kind));
-            let follows = BEFORE_A_JOB.contains(&previous).then_some(word);
-            if let Some(name) = named.map(|(_, name)| name).or(follows) {
-                found(place, name);
+/// The names of Jobs in a command line that waits for them, each with the field of its word. Where the line may go on
+/// without the Job, or means one of another namespace, there are none.
+pub(super) fn jobs<'a>(image: &str, texts: Vec<(String, &'a str)>) -> Vec<(String, &'a str)> {
+    let image = image.rsplit('/').next().unwrap_or_default();
+    let (mut waits, mut loops, mut stops_at_errors, mut goes_on) = (image.contains("wait-for"), false, false, false);
+    let (mut previous, mut jobs) = ("", Vec::new());
+    for (field, text) in texts {
+        if text.contains("||") {
+            return Vec::new();
+        }
+        goes_on |= text.contains(';') || text.contains('\n');
+        for word in text.split(is_between) {
+            match word {
+                "" => continue,
+                "wait" => waits = true,
+                "until" | "while" => loops = true,
+                "delete" | "-n" => return Vec::new(),
+                _ if word.starts_with("--for=delete") || word.starts_with("--namespace") => {
+                    return Vec::new();
+                }
+                // In a comment, which ends somewhere, all is prose.
+                _ if word.starts_with('#') => return Vec::new(),
+                _ => stops_at_errors |= word.starts_with('-') && !word.starts_with("--") && word.contains('e'),
+            }
+            match word.split_once('/') {
+                Some((kind, name)) if BEFORE_A_JOB.contains(&kind) => jobs.push((field.clone(), name)),
+                _ if BEFORE_A_JOB.contains(&previous) => jobs.push((field.clone(), word)),
+                _ => {}
             }
             previous = word;
         }
     }
+    if loops || (waits && (stops_at_errors || !goes_on)) { jobs } else { Vec::new() }
 }
 
 fn is_between(character: char) -> bool {
@@ -38,9 +49,8 @@ mod tests {
     use crate::testing::test;
 
     fn found<'a>(image: &str, words: &[&'a str]) -> Vec<&'a str> {
-        let mut found = Vec::new();
-        jobs(image, words, &mut |_, job| found.push(job));
-        found
+        let words = words.iter().map(|word| (String::new(), *word)).collect();
+        jobs(image, words).into_iter().map(|(_, job)| job).collect()
     }
 
     #[test]
@@ -63,5 +73,16 @@ mod tests {
         assert_eq!(found("kubectl", &["sh", "-c", "kubectl wait --timeout=9s job/migrate || true"]), [""; 0]);
         assert_eq!(found("groundnuty/k8s-wait-for:v2.0", &["service", "job-server"]), [""; 0]);
         assert_eq!(found("k8s-wait-for", &[]), [""; 0]);
+        for script in [
+            "kubectl delete job migrate --ignore-not-found --wait=false",
+            "kubectl wait --for=delete job/migrate",
+            "kubectl wait -n other job/migrate",
+            "kubectl wait --timeout=30s job/migrate; echo go on",
+            "kubectl wait --timeout=30s job/migrate\necho go on",
+            "until nc -z db 5432; do sleep 1; done # the job migrate comes later",
+        ] {
+            assert_eq!(found("kubectl", &["sh", "-c", script]), [""; 0], "{script}");
+        }
+        assert_eq!(found("shop/waitress:1", &["serve", "--queue", "job", "migrate"]), [""; 0]);
     }
 }

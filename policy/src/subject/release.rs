@@ -32,7 +32,7 @@ pub(crate) struct Release<'a> {
     /// Where the record is stored.
     pub(crate) namespace: &'a str,
     /// Where its objects live; Flux lets the two differ.
-    objects_namespace: &'a str,
+    pub(crate) objects_namespace: &'a str,
     pub(crate) apply_method: ApplyMethod,
     pub(crate) record: Contents<'a>,
     /// The contents of the release's last good revision, where its record could be read.

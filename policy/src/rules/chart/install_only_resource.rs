@@ -18,7 +18,10 @@ declare_rule! {
     ///
     /// It says nothing of Jobs and Pods, whose end is no loss, and of what only those use; of resources with
     /// `helm.sh/resource-policy: keep`; and of names that are others at each render: where the upgrade has a new object of the
-    /// same kind from the same template, the old one is replaced by it.
+    /// same kind from the same template, and nothing of it needs the old one, the old one is replaced.
+    ///
+    /// With `--against`, `--against-ref` or `--release` another chart, other values or a record is what is installed: run
+    /// `chart` without them as well, to see what the chart's own install has.
     ///
     /// ## Why is this bad?
     ///
@@ -78,13 +81,12 @@ fn check(renders: &Renders<'_>) -> Vec<ReleaseProblem> {
     let installed: BTreeSet<_> = renders.installed.iter().map(|object| &object.name).collect();
     let new = renders.upgrade.iter().filter(|object| !installed.contains(&object.name));
     let replaced: BTreeSet<_> = new.map(place).collect();
+    let needed = needed_by(renders.upgrade.iter());
     let used = used_by_what_ends(&lost);
-    let is_a_loss = |object: &&&Rendered<'_>| {
-        !object.is_kept
-            && !object.name.is_waited_for()
-            && !replaced.contains(&place(object))
-            && !used.contains(&object.name)
+    let is_no_loss = |object: &Rendered<'_>| {
+        object.name.is_waited_for() || replaced.contains(&place(object)) || used.contains(&object.name)
     };
+    let is_a_loss = |object: &&&Rendered<'_>| !object.is_kept && (needed.contains(&object.name) || !is_no_loss(object));
     lost.iter().filter(is_a_loss).map(|object| describe(object, renders.revision)).collect()
 }
 
@@ -93,14 +95,20 @@ fn place<'a>(object: &'a Rendered<'_>) -> [&'a str; 3] {
     [&object.name.group, &object.name.kind, object.template]
 }
 
-/// What the Jobs and Pods among these need, and the rights that only their accounts get.
-fn used_by_what_ends(lost: &[&Rendered<'_>]) -> BTreeSet<Name> {
-    let mut used = BTreeSet::new();
-    for ending in lost.iter().filter(|object| object.name.is_waited_for()) {
-        for needed in references(&ending.object()) {
-            used.insert(Name::core(needed.kind.as_str(), &ending.name.namespace, needed.name));
+/// What the pods of these need.
+fn needed_by<'r>(objects: impl Iterator<Item = &'r Rendered<'r>>) -> BTreeSet<Name> {
+    let mut needed = BTreeSet::new();
+    for user in objects {
+        for reference in references(&user.object()) {
+            needed.insert(Name::core(reference.kind.as_str(), &user.name.namespace, reference.name));
         }
     }
+    needed
+}
+
+/// What the Jobs and Pods among these need, and the rights that only their accounts get.
+fn used_by_what_ends(lost: &[&Rendered<'_>]) -> BTreeSet<Name> {
+    let mut used = needed_by(lost.iter().copied().filter(|object| object.name.is_waited_for()));
     if used.is_empty() {
         return used;
     }
@@ -124,21 +132,17 @@ fn used_by_what_ends(lost: &[&Rendered<'_>]) -> BTreeSet<Name> {
 }
 
 fn describe(object: &Rendered<'_>, revision: Option<u64>) -> ReleaseProblem {
-    let (has_it, keep) = match revision {
+    let keep = format!("{}: keep, with which Helm leaves it there", helm::RESOURCE_POLICY);
+    let (has_it, first) = match revision {
         Some(revision) => (
             format!("is in revision {revision}, and the upgrade with the same chart and values does not render it"),
-            format!(
-                "Or, before the upgrade, annotate the live one with {}=keep, with which Helm leaves it there.",
-                helm::RESOURCE_POLICY
-            ),
+            format!("before the upgrade annotate the live one, and in the template this one, with {keep}"),
         ),
-        None => (
-            "is rendered by the install, and not by the upgrade".to_owned(),
-            format!("Or annotate it with {}: keep, with which Helm leaves it there.", helm::RESOURCE_POLICY),
-        ),
+        None => ("is rendered by the install, and not by the upgrade".to_owned(), format!("annotate it with {keep}")),
     };
     let message = format!("{has_it}: Helm deletes it then.");
-    let remedy = Template(object.template).remedy(format!("render it on upgrades too. {keep}"));
+    let remedy =
+        Template(object.template).remedy(format!("{first}. Or render it on upgrades too, as it is on the install."));
     let standing = if object.is_opted_out { Standing::OptedOut } else { Standing::Other };
     ReleaseProblem::new(&object.name, standing, Problem::new(FieldPath::whole(), message, remedy))
 }

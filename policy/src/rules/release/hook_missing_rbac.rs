@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::finding::{FieldPath, ReleaseProblem};
 use crate::name::Name;
-use crate::references::{DEFAULT_SERVICE_ACCOUNT, RefKind, api_client, pod_account};
+use crate::references::{DEFAULT_SERVICE_ACCOUNT, RefKind, api_client, has_token, pod, pod_account};
 use crate::rules::declare::{Reach, declare_rule};
 use crate::rules::steady::in_time;
 use crate::subject::release::{Contents, HookDocument, Release, ResourceDocument};
@@ -114,7 +114,8 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
     let (mut clients, mut accounts) = (Vec::new(), Accounts { release, places, rights });
     for hook in release.hooks_now() {
         let Some(object) = hook.object.as_ref().filter(|_| release.runs_before_resources(hook)) else { continue };
-        let Some(field) = api_client(object) else { continue };
+        // Without a token it asks as nobody.
+        let Some(field) = api_client(object).filter(|_| pod(object).is_none_or(has_token)) else { continue };
         let account = pod_account(object).unwrap_or(DEFAULT_SERVICE_ACCOUNT);
         let account = Name::core(RefKind::ServiceAccount.as_str(), &hook.key.namespace, account);
         clients.push((hook, field, accounts.place(account)));
@@ -225,6 +226,10 @@ impl Accounts<'_> {
         for subject in binding.get("subjects").and_then(Value::as_array).into_iter().flatten() {
             // The API server refuses an account without a namespace.
             let [kind, namespace, name] = ["kind", "namespace", "name"].map(|field| text(subject, field));
+            // All accounts or those of a namespace, or one as its user.
+            if name.starts_with("system:serviceaccount") && !matches!(given, When::Late(_)) {
+                self.rights.iter_mut().for_each(|rights| rights.add(self.release, given));
+            }
             let place = self.places.get(&Name::core(kind, namespace, name));
             if let Some(rights) = place.and_then(|place| self.rights.get_mut(*place)) {
                 rights.add(self.release, given);
@@ -240,7 +245,10 @@ fn text<'a>(object: &'a Value, field: &str) -> &'a str {
 /// When both the binding and its role are there.
 fn when_given<'a>(release: &'a Release<'a>, key: &Name, binding: &Value) -> When<'a> {
     let role = binding.get("roleRef").unwrap_or(&Value::Null);
-    let role = Name { group: key.group.clone(), ..Name::core(text(role, "kind"), &key.namespace, text(role, "name")) };
+    let (kind, name) = (text(role, "kind"), text(role, "name"));
+    // What has no namespace stands in a record under that of the release.
+    let namespace = if kind == "ClusterRole" { release.objects_namespace } else { &key.namespace };
+    let role = Name { group: key.group.clone(), ..Name::core(kind, namespace, name) };
     // A role that the release does not make is another's, and there.
     let role = if release.record.holds(&role) { when(release, &role) } else { When::Before };
     match (when(release, key), role) {

@@ -16,7 +16,8 @@ declare_rule! {
     /// ## What it does
     ///
     /// Warns about a hook that runs before the release's resources are touched and reads values of a ConfigMap or a Secret
-    /// that this same operation changes afterwards. Only the keys that the hook reads count. Values are compared, never
+    /// that this same operation changes afterwards. Only the keys that the hook reads count: of a
+    /// volume that is mounted by `subPath` alone those files. Values are compared, never
     /// shown; of a Secret no key is named but those that the hook names itself.
     ///
     /// It needs the record of the revision before: in the cluster `releases.baseline: record`; `release`; `chart` with
@@ -203,14 +204,14 @@ impl Found {
     }
 
     fn add(&mut self, source: Source<'_>, difference: &Difference) {
-        let Source { reference, keys, is_optional } = source;
+        let Source { reference, keys, needs_keys, .. } = source;
         let was_empty = self.keys.is_empty() && self.missing.is_empty();
         if keys.is_empty() && !self.reads_all {
             self.reads_all = true;
             self.keys.extend(difference.changed.iter().chain(&difference.added).cloned());
         }
         for key in keys {
-            if difference.added.contains(key) && !is_optional {
+            if difference.added.contains(key) && needs_keys {
                 self.missing.insert(key.to_owned());
             } else if difference.added.contains(key) || difference.changed.contains(key) {
                 self.keys.insert(key.to_owned());

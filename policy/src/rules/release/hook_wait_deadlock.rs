@@ -5,7 +5,7 @@ use helm::Event;
 use crate::finding::{FieldPath, Outcome, ReleaseProblem, Remedy};
 use crate::name::Name;
 use crate::object::Kind;
-use crate::references::awaited_jobs;
+use crate::references::{awaited_jobs, has_replicas};
 use crate::rules::declare::{Reach, declare_rule};
 use crate::rules::steady::Needs;
 use crate::subject::release::{HookDocument, Release, ResourceDocument};
@@ -24,7 +24,7 @@ declare_rule! {
     ///
     /// With `--wait`, which Flux sets by default, Helm waits for the pods before it runs the hook. The pods wait for the hook.
     /// Neither comes, until the timeout: the release fails, and with `--atomic` all of it is undone. Argo CD waits for the pods
-    /// before each `post-` hook, always.
+    /// before each `post-` hook, always; `chart --argocd` does not look for it yet.
     ///
     /// ## Example
     ///
@@ -100,7 +100,7 @@ fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
         if !WAITS.iter().any(|word| workload.mentions(word)) || keeps_its_pods(release, workload) {
             continue;
         }
-        let Some(object) = workload.read() else { continue };
+        let Some(object) = workload.read().filter(has_replicas) else { continue };
         for (field, name) in awaited_jobs(&object) {
             let [group, kind] = ["batch", "Job"].map(str::to_owned);
             let job = Name { group, kind, name: name.to_owned(), namespace: workload.key.namespace.clone() };

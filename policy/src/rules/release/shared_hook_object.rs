@@ -1,10 +1,8 @@
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use crate::finding::{FieldPath, ReleaseProblem, Remedy};
 use crate::name::Name;
-use crate::references::{RefKind, pod, references};
+use crate::references::{RefKind, has_replicas, has_token, pod, references};
 use crate::rules::declare::{Reach, declare_rule};
 use crate::subject::release::{HookDocument, Release, ResourceDocument};
 use helm::{Event, Events};
@@ -202,15 +200,6 @@ fn find_users(release: &Release<'_>, candidates: &mut [Candidate<'_>], places: &
             }
         }
     }
-}
-
-/// An account gives its token, or a pod takes it, unless it says otherwise.
-fn has_token(holder: &Value) -> bool {
-    holder.get("automountServiceAccountToken").and_then(Value::as_bool) != Some(false)
-}
-
-fn has_replicas(workload: &Value) -> bool {
-    workload.pointer("/spec/replicas").and_then(Value::as_u64) != Some(0)
 }
 
 /// A hook object, and a workload that loses it.
