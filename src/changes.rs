@@ -11,6 +11,9 @@ use stable_hooks_policy::shown::{Shown, Visible};
 /// The lists whose items have an image.
 const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
 
+/// The fields of a Secret whose keys can be secret as well.
+const OF_SECRETS: [&str; 2] = ["data", "stringData"];
+
 /// One field that is not what it was.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Change {
@@ -28,7 +31,7 @@ enum Secrecy {
     Open,
     /// Any other value may be a password, wherever it stands.
     Asked,
-    /// Of a Secret.
+    /// Of a Secret, where below its data not even a key is named.
     Never,
 }
 
@@ -68,7 +71,7 @@ pub(crate) fn changes(kind: &str, old: &Value, new: &Value) -> Vec<Change> {
     let mut walk = Walk { path: String::new(), found: Vec::new() };
     // An item of a list need not say its kind.
     let secrecy = if is_kind_of_secret(kind) { Secrecy::Never } else { Secrecy::Asked };
-    walk.compare(At { secrecy, within: Within::Other }, Some(old), Some(new));
+    walk.compare(At { secrecy, within: Within::Other, depth: Depth::Below }, Some(old), Some(new));
     walk.found
 }
 
@@ -121,6 +124,7 @@ impl Serialize for ShownChange {
 struct At {
     secrecy: Secrecy,
     within: Within,
+    depth: Depth,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -128,6 +132,13 @@ enum Within {
     Containers,
     Container,
     Other,
+}
+
+/// Whether what a value holds is told apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    Whole,
+    Below,
 }
 
 struct Walk {
@@ -143,6 +154,7 @@ impl Walk {
         let at =
             if [old, new].into_iter().flatten().any(is_secret) { At { secrecy: Secrecy::Never, ..at } } else { at };
         match (old, new) {
+            _ if at.depth == Depth::Whole => self.push(at, old, new),
             (Some(Value::Object(old)), Some(Value::Object(new))) => self.compare_fields(at, old, new),
             (Some(Value::Array(old)), Some(Value::Array(new))) => self.compare_items(at, old, new),
             _ => self.push(at, old, new),
@@ -176,7 +188,9 @@ impl Walk {
                 true => format!(".{key}"),
                 false => format!("[{key}]"),
             };
-            self.step(&step, At { secrecy, within }, old.get(key), new.get(key));
+            let is_data = secrecy == Secrecy::Never && OF_SECRETS.iter().any(|data| key.eq_ignore_ascii_case(data));
+            let depth = if is_data { Depth::Whole } else { Depth::Below };
+            self.step(&step, At { secrecy, within, depth }, old.get(key), new.get(key));
         }
     }
 
@@ -187,10 +201,11 @@ impl Walk {
             (Some(old_names), Some(new_names)) => {
                 self.compare_order(at, &old_names, &new_names);
                 let olds: BTreeMap<_, _> = old_names.iter().zip(old).collect();
+                let kept: BTreeSet<_> = new_names.iter().collect();
                 for (place, (name, value)) in new_names.iter().zip(new).enumerate() {
                     self.step(&format!("[{place}]"), item, olds.get(name).copied(), Some(value));
                 }
-                let gone = old_names.iter().zip(old).enumerate().filter(|(_, (name, _))| !new_names.contains(name));
+                let gone = old_names.iter().zip(old).enumerate().filter(|(_, (name, _))| !kept.contains(name));
                 for (place, (_, value)) in gone {
                     self.step(&format!("[{place}]"), item, Some(value), None);
                 }
@@ -201,7 +216,8 @@ impl Walk {
 
     /// The order in which containers start, or variables refer to each other, is a change of the list.
     fn compare_order(&mut self, at: At, old: &[&str], new: &[&str]) {
-        let [before, after] = [(old, new), (new, old)]
+        let [olds, news] = [old, new].map(|names| names.iter().collect::<BTreeSet<_>>());
+        let [before, after] = [(old, news), (new, olds)]
             .map(|(these, others)| these.iter().filter(|name| others.contains(name)).collect::<Vec<_>>());
         if before != after {
             self.push(at, Some(&json!(old)), Some(&json!(new)));
@@ -341,10 +357,35 @@ mod tests {
             assert!(!texts.is_empty() && texts.iter().all(|text| !text.contains("hunter")), "{texts:?}");
         }
         let item = |value: &str| json!({"data": {"a": value}});
-        assert_eq!(shown_of("Secret", &item("hunter1"), &item("hunter2"))[1], ["data.a: changed"]);
+        assert_eq!(shown_of("Secret", &item("hunter1"), &item("hunter2"))[1], ["data: changed"]);
         let [without, with] = shown(&secret("ConfigMap", "hunter1"), &secret("ConfigMap", "hunter2"));
         assert!(with.contains(&"data.a: hunter1 -> hunter2".to_owned()), "{with:?}");
         assert!(without.contains(&"data.a: changed".to_owned()), "{without:?}");
+    }
+
+    #[test]
+    fn below_a_secret_s_data_no_key_is_named() {
+        let secret = |key: &str| {
+            json!({"kind": "Secret", "metadata": {"name": key.len().to_string()}, "data": {key: "a"},
+                "StringData": {"same": {key: "a"}}, "immutable": key.len() > 7})
+        };
+        let list = |object: Value| json!({"kind": "List", "items": [object]});
+        let fields = ["StringData: changed", "data: changed", "immutable: changed", "metadata.name: changed"];
+        assert_eq!(shown(&secret("hunter1"), &secret("hunter20")), [fields, fields]);
+        let in_list = fields.map(|field| format!("items[0].{field}"));
+        assert_eq!(shown(&list(secret("hunter1")), &list(secret("hunter20"))), [in_list.clone(), in_list]);
+        let [bare, full] = [json!({}), json!({"data": {"hunter1": "a"}})];
+        assert_eq!(shown_of("Secret", &bare, &full)[1], ["data: added"]);
+        assert_eq!(shown_of("Secret", &full, &bare)[1], ["data: removed"]);
+    }
+
+    #[test]
+    fn many_named_items_take_no_longer_than_their_number() {
+        let list = |numbers: std::ops::Range<u32>| {
+            json!(numbers.map(|number| json!({"name": format!("V{number}")})).collect::<Vec<_>>())
+        };
+        let found = changes(&list(0..20_000), &list(10_000..30_000));
+        assert_eq!(found.len(), 20_000);
     }
 
     #[test]

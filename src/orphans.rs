@@ -83,6 +83,15 @@ impl Left {
         (self.state.order(), namespace, kind, name, group)
     }
 
+    /// The command as people read it, with what goes along; `None` where there is none.
+    pub(crate) fn command_shown(&self) -> Option<String> {
+        let more = if self.hook.name.kind == "PersistentVolumeClaim" { " # its data goes too" } else { "" };
+        match &self.state {
+            State::Orphan { command } => Some(format!("{command}{more}")),
+            State::InUse { .. } | State::Unknown { .. } => None,
+        }
+    }
+
     /// One that nothing needs; in that context of `kubectl`, if it is not the user's own.
     pub(crate) fn orphan(hook: Hook, context: Option<&str>) -> Self {
         let state = match command(&hook, context) {

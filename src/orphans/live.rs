@@ -72,7 +72,7 @@ pub(crate) struct Hook {
     pub(crate) events: String,
     /// When it was made, as the API server writes it; empty where it does not say.
     pub(crate) created: String,
-    /// A Job or a Pod that is not over.
+    /// A Job or a Pod that is not over, or something that has Pods.
     pub(crate) is_running: bool,
     /// The API server says who has written it.
     pub(crate) has_managers: bool,
@@ -105,6 +105,8 @@ pub(crate) fn template() -> String {
         "{{end}}{{with .labels}}",
         &marks(&LABELS),
         "{{end}}{{end}}{{with $object.status}}{{if .active}}&active=yes{{end}}",
+        // Of a Deployment or a StatefulSet, and of a DaemonSet.
+        "{{if .replicas}}&active=yes{{end}}{{if .currentNumberScheduled}}&active=yes{{end}}",
         "{{with .phase}}&phase={{urlquery .}}{{end}}{{end}}{{\"\\n\"}}{{end}}{{end}}{{end}}",
     ]
     .concat()
@@ -152,7 +154,7 @@ fn decoded(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Found, KINDS, Kind, decoded, read};
+    use super::{Found, KINDS, Kind, decoded, read, template};
 
     const POD: Kind = KINDS[2];
 
@@ -200,6 +202,20 @@ mod tests {
             [true, true, false, false]
         );
         assert!(!is_running("Bound", KINDS[6]));
+    }
+
+    #[test]
+    fn what_has_pods_runs() {
+        for field in [".active", ".replicas", ".currentNumberScheduled"] {
+            let asked = format!("{{{{if {field}}}}}&active=yes{{{{end}}}}");
+            assert_eq!(template().matches(&asked).count(), 1, "{field}");
+        }
+        let deployment = KINDS.into_iter().find(|kind| kind.name == "Deployment").unwrap();
+        let is_running = |more: &str| {
+            let line = format!("hook=pre-install&name=a&namespace=shop&manager=helm{more}");
+            matches!(read(&line, deployment), Some(Found::Hook(hook)) if hook.is_running)
+        };
+        assert!(is_running("&active=yes") && !is_running(""));
     }
 
     #[test]

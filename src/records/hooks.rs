@@ -29,6 +29,9 @@ enum Document<'r> {
     Text(&'r str),
 }
 
+/// A hook as the record itself names it, which it does also where the manifest cannot be read.
+type Key<'r> = (&'r str, &'r str);
+
 impl StoredRecord {
     /// The hooks in the order in which this record's operation runs them, then those that it does not run, then those that the
     /// record before had; each with what became of it. None where a record cannot be read.
@@ -45,11 +48,18 @@ impl StoredRecord {
         for old in &old_hooks {
             olds.entry(&old.object).or_default().push(&old.document);
         }
+        let [names, old_names] =
+            [&hooks, &old_hooks].map(|hooks| hooks.iter().map(|hook| &hook.object).collect::<BTreeSet<_>>());
+        // One that cannot be read says not of which group or namespace it is, so it goes by the record's words.
+        let unmatched: Vec<_> = hooks.iter().filter(|hook| !old_names.contains(&hook.object)).collect();
+        let old_unmatched: Vec<_> = old_hooks.iter().filter(|hook| !names.contains(&hook.object)).collect();
+        let unread = unread(&unmatched, &old_unmatched);
         let mut runs = Vec::new();
         for hook in &hooks {
             let since = match olds.get(&hook.object).map(Vec::as_slice) {
                 Some(olds) if olds.contains(&&hook.document) => Since::Unchanged,
                 Some([old, ..]) => hook.changes(old, detail).map_or(Since::Unread, Since::Changed),
+                Some([]) | None if unread.contains(&hook.key()) => Since::Unread,
                 Some([]) | None => match old_resources.get(&hook.object) {
                     Some(old) => hook.changes(old, detail).map_or(Since::Unread, Since::FromResource),
                     None => Since::New,
@@ -57,8 +67,7 @@ impl StoredRecord {
             };
             runs.push(hook.run(since));
         }
-        let names: BTreeSet<_> = hooks.iter().map(|hook| &hook.object).collect();
-        for hook in old_hooks.iter().filter(|hook| !names.contains(&hook.object)) {
+        for hook in old_unmatched.into_iter().filter(|hook| !unread.contains(&hook.key())) {
             let is_resource = resources.contains_key(&hook.object);
             runs.push(hook.run(if is_resource { Since::ToResource } else { Since::Gone }));
         }
@@ -66,7 +75,23 @@ impl StoredRecord {
     }
 }
 
-impl HookObject<'_> {
+/// What only one of the two records has by its name, and both by the record's words, where one of the two cannot be read.
+fn unread<'r>(news: &[&HookObject<'r>], olds: &[&HookObject<'r>]) -> BTreeSet<Key<'r>> {
+    let keys = |hooks: &[&HookObject<'r>]| hooks.iter().map(|hook| hook.key()).collect::<BTreeSet<_>>();
+    let texts = |hooks: &[&HookObject<'r>]| {
+        let texts = hooks.iter().filter(|hook| matches!(hook.document, Document::Text(_)));
+        texts.map(|hook| hook.key()).collect::<BTreeSet<_>>()
+    };
+    let (new_texts, old_texts) = (texts(news), texts(olds));
+    let both = &keys(news) & &keys(olds);
+    both.into_iter().filter(|key| new_texts.contains(key) || old_texts.contains(key)).collect()
+}
+
+impl<'r> HookObject<'r> {
+    fn key(&self) -> Key<'r> {
+        (&self.hook.kind, &self.hook.name)
+    }
+
     fn events(&self) -> impl Iterator<Item = Event> {
         self.hook.events.iter().filter_map(|event| Event::parse(event))
     }
@@ -96,11 +121,13 @@ fn hooks(record: &Record) -> Vec<HookObject<'_>> {
     hooks.sort_by(|a, b| hook_order(a, b));
     let mut objects = Vec::new();
     for hook in hooks {
-        let items = if hook.kind.ends_with("List") { manifest::items(&hook.manifest, &limits) } else { Vec::new() };
+        let mut items = if hook.kind.ends_with("List") { manifest::items(&hook.manifest, &limits) } else { Vec::new() };
+        // A `null` or a list between them makes no object.
+        items.retain(|(_, item)| item.is_object());
         if items.is_empty() {
             let head = yaml::head(&hook.manifest, &limits).unwrap_or_default();
             let head = Head { kind: hook.kind.clone(), name: hook.name.clone(), ..head };
-            let read = yaml::parse(&hook.manifest, &limits).ok().flatten();
+            let read = yaml::parse(&hook.manifest, &limits).ok().flatten().filter(|(_, object)| object.is_object());
             let document = read.map_or(Document::Text(&hook.manifest), |(_, object)| Document::Read(object));
             objects.push(HookObject { object: name(&head, &document, record), hook, document });
         }

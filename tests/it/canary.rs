@@ -187,10 +187,47 @@ fn canary_the_command_line_says_no_value_of_a_secret_that_changed() {
             let output = run(&["release", &new, "--baseline", &old, "--diff", "--show-values", "-o", format], b"");
             is_silent(&format!("--diff -o {format} {new}"), &output.stdout);
             is_silent(&format!("--diff -o {format} {new}"), &output.stderr);
-            seen += stdout(&output).matches("stringData.password").count();
+            seen += stdout(&output).matches("stringData").count();
         }
     }
     assert!(seen >= 2 * 2 * 3, "both Secrets that changed are listed: {seen}");
+}
+
+/// A key can be as secret as what stands behind it.
+#[test]
+fn canary_the_command_line_says_no_key_of_a_secret_that_changed() {
+    let hook = "annotations: {helm.sh/hook: 'pre-install,pre-upgrade'}";
+    let rendered = |key: &str| {
+        let data = format!("data: {{{key}: eA==}}\nstringData: {{{key}: x}}\n");
+        let of_list = data.replace('\n', "\n  ");
+        format!(
+            "---\napiVersion: v1\nkind: Secret\nmetadata: {{name: a, {hook}}}\n{data}\
+             ---\napiVersion: v1\nkind: List\nmetadata: {{name: l, {hook}}}\nitems:\n- apiVersion: v1\n  kind: Secret\n  \
+             metadata: {{name: b, {hook}}}\n  {of_list}\n"
+        )
+    };
+    let keys = [CANARY.to_owned(), format!("{CANARY}-new")];
+    let records = [0, 1].map(|number| {
+        let text = rendered(&keys[number]);
+        let revision = Revision::new("shop", "shop", number as u64 + 1, "deployed", &text);
+        temporary(&format!("canary-key-{number}.json"), revision.secret().to_string().as_bytes())
+    });
+    let texts =
+        [0, 1].map(|number| temporary(&format!("canary-key-{number}.yaml"), rendered(&keys[number]).as_bytes()));
+    let [old, new] = records.each_ref().map(|file| file.to_str().unwrap());
+    let [first, next] = texts.each_ref().map(|file| file.to_str().unwrap());
+    for arguments in [
+        &["release", new, "--baseline", old, "--diff"][..],
+        &["chart", "--install", first, "--upgrade", next, "--diff"],
+        &["chart", "--argocd", "--install", first, "--upgrade", next],
+    ] {
+        for format in ["human", "json", "markdown"] {
+            let output = run(&[arguments, &["--show-values", "-o", format]].concat(), b"");
+            is_silent(&format!("{arguments:?} -o {format}"), &output.stdout);
+            is_silent(&format!("{arguments:?} -o {format}"), &output.stderr);
+            assert_eq!(stdout(&output).matches("stringData").count(), 2, "{arguments:?}: {}", stdout(&output));
+        }
+    }
 }
 
 #[test]

@@ -119,6 +119,41 @@ fn orphans_are_written_for_people_and_for_an_issue() {
 }
 
 #[test]
+fn orphans_that_have_pods_are_in_use_and_a_claim_takes_its_data_along() {
+    let cluster = Cluster::new("orphans-workloads")
+        .with(&release("shop", "orders"))
+        .with_live("deployments.apps", &live("shop", "cache", "&active=yes"))
+        .with_live("statefulsets.apps", &live("shop", "database", "&active=yes"))
+        .with_live("daemonsets.apps", &live("shop", "agent", "&active=yes"))
+        .with_live("deployments.apps", &live("shop", "scaled-to-zero", ""))
+        .with_live("services", &live("shop", "database", ""))
+        .with_live("persistentvolumeclaims", &live("shop", "database", "&phase=Bound"))
+        .with_pods("shop", &[]);
+    let output = cluster.orphans(&["-A", "-o", "json"]).output().unwrap();
+    let expected = [
+        "orphan Deployment shop/scaled-to-zero",
+        "orphan PersistentVolumeClaim shop/database",
+        "orphan Service shop/database",
+        "in-use DaemonSet shop/agent",
+        "in-use Deployment shop/cache",
+        "in-use StatefulSet shop/database",
+    ];
+    assert_eq!(left(&output), expected, "{}", stderr(&output));
+    let claim = "kubectl delete persistentvolumeclaim/database -n shop";
+    let hook = &report(&output)["hooks"][1];
+    assert_eq!((&hook["command"], &hook["reason"]), (&json!(claim), &json!("")));
+    let printed = |format: &str| stdout(&cluster.orphans(&["-A", "-o", format]).output().unwrap());
+    for (format, line) in [
+        ("human", format!("\n    {claim} # its data goes too\n    kubectl delete service/database -n shop\n")),
+        ("markdown", format!("\n- `{claim} # its data goes too`\n- `kubectl delete service/database -n shop`\n")),
+    ] {
+        let text = printed(format);
+        assert!(text.contains(&line) && text.matches("goes too").count() == 1, "{text}");
+        assert!(!text.contains("delete deployment.apps/cache"), "{text}");
+    }
+}
+
+#[test]
 fn orphans_of_one_namespace_may_be_named_by_a_record_of_another() {
     // Flux keeps its records apart from the objects.
     let mut apart = release("flux-system", "orders").json();

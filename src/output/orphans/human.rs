@@ -24,7 +24,7 @@ pub(super) fn write(out: &mut dyn Write, left: &[Left], summary: Summary) -> io:
         let names: Vec<_> = hooks.iter().map(|left| left.hook.name.to_string()).collect();
         paragraph(out, &names.join(", "))?;
     }
-    let commands: Vec<_> = left.iter().map(|left| left.state.command()).filter(|command| !command.is_empty()).collect();
+    let commands: Vec<_> = left.iter().filter_map(Left::command_shown).collect();
     if !commands.is_empty() {
         writeln!(out, "\nTo remove them, after a look at each:")?;
         // A command must survive copying: its line is not broken.

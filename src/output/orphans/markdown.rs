@@ -24,11 +24,11 @@ pub(super) fn write(out: &mut dyn Write, left: &[Left], summary: Summary, is_com
             called: ("hook", "hooks"),
         });
     }
-    let commands: Vec<_> = left.iter().map(|left| left.state.command()).filter(|command| !command.is_empty()).collect();
+    let commands: Vec<_> = left.iter().filter_map(Left::command_shown).collect();
     if !commands.is_empty() {
         comment.add(&Section {
             head: "To remove them, after a look at each:\n".to_owned(),
-            items: commands.into_iter().map(|command| format!("\n- {}", code(command))).collect(),
+            items: commands.into_iter().map(|command| format!("\n- {}", code(&command))).collect(),
             called: ("command", "commands"),
         });
     }
