@@ -255,8 +255,6 @@ fn hooks(old: &Manifest, new: &Manifest, detail: Detail) -> Vec<HookRun> {
             let since = match olds.next() {
                 None => Since::New,
                 Some(_) if is_unchanged => Since::Unchanged,
-                // Its text could not be read.
-                Some(old) if !old.object.is_object() => Since::Unread,
                 Some(old) => {
                     let changes = changes(&hook.name.kind, &old.object, &hook.object);
                     let changes = changes.into_iter().map(|change| change.shown(detail)).collect();
