@@ -157,11 +157,17 @@ pub fn namespace() -> Option<String> {
     Some(namespace).filter(|namespace| !namespace.is_empty())
 }
 
+/// The version of Kubernetes; `None` where no cluster is reached.
+#[must_use]
+pub fn server_version() -> Option<String> {
+    let version: Value = serde_json::from_str(&printed(&["version", "-o", "json"])).ok()?;
+    Some(version.pointer("/serverVersion/gitVersion")?.as_str()?.to_owned())
+}
+
 /// `None` where the cluster does not say its version.
 #[must_use]
 pub fn capabilities() -> Option<Capabilities> {
-    let version: Value = serde_json::from_str(&printed(&["version", "-o", "json"])).ok()?;
-    let kube_version = version.pointer("/serverVersion/gitVersion")?.as_str()?.to_owned();
+    let kube_version = server_version()?;
     // Where an aggregated API is down, these two still print the others.
     let (versions, kinds) = (printed(&["api-versions"]), printed(&["api-resources", "--no-headers"]));
     let all = versions.lines().map(str::to_owned).chain(kinds.lines().filter_map(kind_of));

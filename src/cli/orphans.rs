@@ -95,7 +95,11 @@ fn check() -> Result<(), Failure> {
             "HELM_DRIVER is {driver}: Helm keeps no records in the cluster, so nothing tells which hooks are left over"
         )));
     }
-    kubectl::check().map_err(Failure)
+    kubectl::check().map_err(Failure)?;
+    // Else each kind would fail by itself.
+    kubectl::server_version().map(drop).ok_or_else(|| {
+        Failure("kubectl reaches no cluster: nothing was looked at; `kubectl version` says why".to_owned())
+    })
 }
 
 /// The hooks that live, as far as they could be listed.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::cli::{code, stderr, stdout};
 use crate::docs::assert_json_is_explained;
 use crate::forecast::stored::{CANARY, Cluster, Release, chart, installed_job};
+use crate::helms::{path_with_script, stable_hooks};
 
 /// A release with one hook Job, `<name>-migrations`.
 fn release<'a>(namespace: &'a str, name: &'a str) -> Release<'a> {
@@ -275,4 +276,13 @@ fn orphans_of_a_helm_that_stores_elsewhere_cannot_be_told() {
         "{}",
         stderr(&output)
     );
+}
+
+#[test]
+fn orphans_without_a_cluster_say_so_once() {
+    let script = "case \"$1 $2\" in\n'version --client') echo v1.36.3 ;;\n*) echo refused >&2; exit 1 ;;\nesac";
+    let path = path_with_script("orphans-without-a-cluster", "kubectl", script);
+    let output = stable_hooks(&[&path], &["orphans", "-A"]);
+    let told = "error: kubectl reaches no cluster: nothing was looked at; `kubectl version` says why\n";
+    assert_eq!((stderr(&output).as_str(), code(&output)), (told, 2));
 }
