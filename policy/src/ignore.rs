@@ -1,5 +1,7 @@
 //! The annotation with which an object switches single rules off for itself.
 
+use helm::yaml::Head;
+
 use crate::cause::{grouped, subject};
 use crate::name::Name;
 use crate::note::{Note, NoteKind};
@@ -44,6 +46,11 @@ impl Ignored {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         ignored.in_vain = (!named.is_empty()).then(|| named.join(", ") + &more);
         ignored
+    }
+
+    /// Those of a document.
+    pub(crate) fn of_head(head: &Head) -> Self {
+        Self::of(head.annotations.get(IGNORE).map(String::as_str))
     }
 
     pub fn includes(&self, rule: RuleId) -> bool {

@@ -76,6 +76,14 @@ pub fn references(object: &Value) -> Vec<Reference<'_>> {
     found
 }
 
+/// The same, with those that may be missing.
+pub fn references_and_optional(object: &Value) -> Vec<Reference<'_>> {
+    let mut found = references(object);
+    let optional = value_sources(object).into_iter().filter(|source| source.is_optional);
+    found.extend(optional.map(|source| source.reference));
+    found
+}
+
 /// The Secrets and ConfigMaps that containers get values from, those too that may be missing.
 pub fn value_sources(object: &Value) -> Vec<Source<'_>> {
     let found = placed_pod(object).map(|(at, pod)| sources(at, pod)).unwrap_or_default();

@@ -7,7 +7,7 @@ use helm::yaml::{self, Head};
 use helm::{RESOURCE_POLICY, manifest};
 use serde_json::Value;
 
-use crate::ignore::{self, IGNORE, Ignored};
+use crate::ignore::{self, Ignored};
 use crate::name::Name;
 use crate::object::MIGRATION_LABEL;
 use crate::rule::RuleId;
@@ -67,7 +67,7 @@ impl<'a> Rendered<'a> {
             is_hook,
             is_kept: head.annotations.get(RESOURCE_POLICY).is_some_and(|policy| helm::keeps(policy)),
             is_opted_out: head.labels.get(MIGRATION_LABEL).is_some_and(|label| label == "false"),
-            ignored: Ignored::of(head.annotations.get(IGNORE).map(String::as_str)),
+            ignored: Ignored::of_head(head),
             text: &document.text,
             item,
         };

@@ -7,7 +7,7 @@ use std::io::Write;
 
 use clap::Args;
 use serde_json::Value;
-use stable_hooks_policy::references::{references, value_sources};
+use stable_hooks_policy::references::references_and_optional;
 use stable_hooks_policy::shown::Shown;
 
 use super::arguments::OutputArguments;
@@ -191,7 +191,7 @@ fn uses_in(namespace: &str) -> Result<Uses, String> {
         if ["Succeeded", "Failed"].contains(&text("/status/phase")) {
             continue;
         }
-        for used in references(pod).into_iter().chain(value_sources(pod).into_iter().map(|source| source.reference)) {
+        for used in references_and_optional(pod) {
             uses.insert((used.kind.as_str().to_owned(), used.name.to_owned()), text("/metadata/name").to_owned());
         }
     }

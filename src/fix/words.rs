@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use stable_hooks_policy::references::{Reference, references, value_sources};
+use stable_hooks_policy::references::{Reference, references_and_optional};
 
 /// Names hardly have more parts, and a text of dots alone shall cost no more than another.
 const MOST_PARTS: usize = 8;
@@ -160,8 +160,7 @@ fn describes(label: &str) -> bool {
 fn taken_by_pods(object: &Value) -> impl Iterator<Item = String> {
     let template = object.get("spec").and_then(|spec| spec.get("jobTemplate"));
     [("", Some(object)), ("spec.jobTemplate.", template)].into_iter().flat_map(|(path, object)| {
-        let values = |object| value_sources(object).into_iter().map(|source| source.reference);
-        let taken = object.into_iter().flat_map(move |object| references(object).into_iter().chain(values(object)));
+        let taken = object.into_iter().flat_map(references_and_optional);
         taken.map(move |Reference { field, .. }| format!("{path}{field}"))
     })
 }

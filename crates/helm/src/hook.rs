@@ -99,6 +99,13 @@ pub enum NotAHook {
     UnknownEvent(String),
 }
 
+/// Before the resources and after them, by operation.
+const SIDES: [(Event, Event); 3] = [
+    (Event::PreInstall, Event::PostInstall),
+    (Event::PreUpgrade, Event::PostUpgrade),
+    (Event::PreRollback, Event::PostRollback),
+];
+
 impl Events {
     /// One empty or unknown item makes Helm drop the whole document.
     pub fn parse(value: &str) -> Result<Self, NotAHook> {
@@ -171,12 +178,16 @@ impl Events {
         events.moved(PostInstall, PreInstall).moved(PostUpgrade, PreUpgrade)
     }
 
+    /// All of it before the release's resources are touched.
+    #[must_use]
+    pub fn before_resources(self) -> Self {
+        SIDES.into_iter().fold(self, |events, (pre, post)| events.moved(post, pre))
+    }
+
     /// Completed, and all of it when the release's resources are there.
     #[must_use]
     pub fn after_resources(self) -> Self {
-        use Event::{PostInstall, PostRollback, PostUpgrade, PreInstall, PreRollback, PreUpgrade};
-        let pairs = [(PreInstall, PostInstall), (PreUpgrade, PostUpgrade), (PreRollback, PostRollback)];
-        pairs.into_iter().fold(self, |events, (pre, post)| events.moved(pre, post)).completed()
+        SIDES.into_iter().fold(self, |events, (pre, post)| events.moved(pre, post)).completed()
     }
 }
 

@@ -1,7 +1,5 @@
 use std::collections::BTreeMap;
 
-use helm::Event;
-
 use crate::finding::{FieldPath, Outcome, ReleaseProblem, Remedy};
 use crate::name::Name;
 use crate::object::Kind;
@@ -183,11 +181,7 @@ impl Wait<'_> {
                 ));
             }
         };
-        let events = hook.events().map(|events| {
-            let events = events.moved(Event::PostInstall, Event::PreInstall);
-            let events = events.moved(Event::PostUpgrade, Event::PreUpgrade);
-            events.moved(Event::PostRollback, Event::PreRollback).to_string()
-        });
+        let events = hook.events().map(|events| events.before_resources().to_string());
         hook.template.remedy(format!(
             "write {}: \"{}\"{with}, so that it runs before the pods start. Or let {waiting} not wait for it.",
             helm::HOOK,

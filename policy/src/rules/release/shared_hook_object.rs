@@ -5,7 +5,6 @@ use crate::name::Name;
 use crate::references::{RefKind, has_replicas, has_token, pod, references};
 use crate::rules::declare::{Reach, declare_rule};
 use crate::subject::release::{HookDocument, Release, ResourceDocument};
-use helm::{Event, Events};
 
 declare_rule! {
     /// ## What it does
@@ -261,7 +260,7 @@ impl Lost<'_> {
                  create the claim outside of the release.",
             ),
             _ => {
-                let events = hook.events().map(|events| before_resources(events).to_string()).unwrap_or_default();
+                let events = hook.events().map(|events| events.before_resources().to_string()).unwrap_or_default();
                 let mut annotations = Vec::new();
                 if events != hook.events_text() {
                     annotations.push(format!("{}: \"{events}\"", helm::HOOK));
@@ -273,11 +272,4 @@ impl Lost<'_> {
             }
         }
     }
-}
-
-/// The events before the resources in the place of those after them: the object needs nothing of the release.
-fn before_resources(events: Events) -> Events {
-    use Event::{PostInstall, PostRollback, PostUpgrade, PreInstall, PreRollback, PreUpgrade};
-    let pairs = [(PostInstall, PreInstall), (PostUpgrade, PreUpgrade), (PostRollback, PreRollback)];
-    pairs.into_iter().fold(events, |events, (post, pre)| events.moved(post, pre))
 }

@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use super::template::Template;
 use crate::finding::{FieldPath, Problem, ReleaseProblem, Remedy};
-use crate::ignore::{self, IGNORE, Ignored};
+use crate::ignore::{self, Ignored};
 use crate::name::Name;
 use crate::note::{Note, NoteKind};
 use crate::object::Kind;
 use crate::object::MIGRATION_LABEL;
-use crate::references::{RefKind, api_client, possible_services, references, value_sources};
+use crate::references::{RefKind, api_client, possible_services, references, references_and_optional};
 use crate::rule::RuleId;
 use crate::selector::{Standing, is_labelled};
 use crate::settings::Settings;
@@ -189,16 +189,14 @@ pub(super) fn hooks<'a>(record: &'a Record, settings: &Settings) -> Vec<HookDocu
 /// The resources that a rule can ask for.
 pub(super) fn wanted<'h>(hooks: impl Iterator<Item = &'h HookDocument<'h>> + Clone) -> Wanted {
     let objects = hooks.clone().filter_map(|hook| hook.object.as_ref());
-    let references = objects.clone().flat_map(references).map(|reference| reference.name);
-    let values = objects.clone().flat_map(value_sources).filter(|source| source.is_optional);
-    let values = values.map(|source| source.reference.name);
+    let references = objects.clone().flat_map(references_and_optional).map(|reference| reference.name);
     let services: BTreeSet<_> = objects.clone().flat_map(possible_services).collect();
     let needs_rights = objects.clone().any(|object| api_client(object).is_some());
     let wanted = Wanted::nothing()
         .with_kind("Job")
         .with_kind("ServiceAccount")
         .with_kind_and("Service", services.iter().map(String::as_str))
-        .with(references.chain(values).chain(hooks.map(|hook| hook.key.name.as_str())));
+        .with(references.chain(hooks.map(|hook| hook.key.name.as_str())));
     if needs_rights { wanted.with_kind("Role").with_kind("RoleBinding") } else { wanted }
 }
 
@@ -343,7 +341,7 @@ impl HookObject<'_> {
             standing: standing(head, is_part_of_the_release && is_migration),
             asks_for_logs: head.annotations.contains_key(helm::HOOK_OUTPUT_LOG_POLICY),
             stored: hook,
-            ignored: ignored(head),
+            ignored: Ignored::of_head(head),
         }
     }
 }
@@ -358,13 +356,9 @@ fn read_resource<'a>(document: Document<'a>, record: &Record, settings: &Setting
         key,
         template: Template(document.path),
         standing: standing(head, is_migration),
-        ignored: ignored(head),
+        ignored: Ignored::of_head(head),
         document,
     }
-}
-
-fn ignored(head: &Head) -> Ignored {
-    Ignored::of(head.annotations.get(IGNORE).map(String::as_str))
 }
 
 fn standing(head: &Head, is_migration: bool) -> Standing {
