@@ -34,3 +34,5 @@ pub mod records;
 pub mod render;
 pub mod settings;
 mod timeline;
+#[cfg(feature = "cli")]
+mod value;
