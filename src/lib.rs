@@ -30,6 +30,8 @@ mod orphans;
 mod output;
 #[cfg(feature = "cli")]
 mod private;
+#[cfg(feature = "cli")]
+pub mod reach;
 pub mod records;
 pub mod render;
 pub mod settings;

@@ -1,6 +1,7 @@
 //! A chart's files: its templates, and a private copy that renders as a later revision of a release.
 
 mod archive;
+mod files;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use regex::{Captures, Regex};
 
 use super::ignore::{self, Rules};
 use archive::{MOST_BYTES, Pack, pack, unpack};
+pub use files::files;
 
 /// How late it is in the copy: no upgrade happens in the same second as the install.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
