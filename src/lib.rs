@@ -15,6 +15,8 @@ pub mod cli;
 pub mod cluster;
 pub mod engine;
 pub mod fix;
+#[cfg(feature = "cli")]
+mod flips;
 mod forecast;
 #[cfg(feature = "cli")]
 mod git;

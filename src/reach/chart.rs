@@ -91,8 +91,18 @@ impl Chart {
     #[must_use]
     pub fn values_with(&self, given: Value) -> Value {
         let mut values = self.defaults();
-        merge(&mut values, given);
+        if given.is_object() {
+            merge(&mut values, given);
+        }
         values
+    }
+
+    /// The texts and numbers, as JSON, that the chart and its subcharts have as values of their own.
+    #[must_use]
+    pub fn own_scalars(&self) -> BTreeSet<String> {
+        let mut scalars: BTreeSet<_> = self.subcharts.iter().flat_map(|below| below.chart.own_scalars()).collect();
+        collect_scalars(&self.values, &mut scalars);
+        scalars
     }
 
     fn defaults(&self) -> Value {
@@ -107,6 +117,17 @@ impl Chart {
             }
         }
         values
+    }
+}
+
+fn collect_scalars(value: &Value, scalars: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => fields.values().for_each(|value| collect_scalars(value, scalars)),
+        Value::Array(items) => items.iter().for_each(|value| collect_scalars(value, scalars)),
+        Value::String(_) | Value::Number(_) => {
+            scalars.insert(value.to_string());
+        }
+        Value::Bool(_) | Value::Null => {}
     }
 }
 
