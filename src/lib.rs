@@ -37,6 +37,8 @@ pub mod reach;
 pub mod records;
 pub mod render;
 pub mod settings;
+#[cfg(feature = "cli")]
+mod sweep;
 mod timeline;
 #[cfg(feature = "cli")]
 mod value;

@@ -77,6 +77,15 @@ pub struct Reach {
     pub blind: BTreeSet<Blind>,
 }
 
+impl Decider {
+    /// Adds what another pattern says of the same value.
+    pub(crate) fn join(&mut self, other: &Self) {
+        self.role = self.role.max(other.role);
+        self.literals.extend(other.literals.iter().cloned());
+        self.files.extend(other.files.iter().cloned());
+    }
+}
+
 impl Reach {
     /// Reads a chart's templates; `values` are what it is rendered with.
     ///

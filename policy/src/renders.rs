@@ -1,6 +1,6 @@
-//! Two renders of one chart with the same values, as Helm reads them: what is installed, and the upgrade over it.
+//! Two renders of one chart, as Helm reads them: what is installed, and the upgrade over it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use helm::write::{Document, Identity};
 use helm::yaml::{self, Head};
@@ -19,6 +19,33 @@ pub struct Renders<'a> {
     pub upgrade: Vec<Rendered<'a>>,
     /// The revision that is installed; none where the install is only rendered.
     pub revision: Option<u64>,
+    /// A value of the chart that is another one in the upgrade; none where all are the same.
+    pub change: Option<ValueChange<'a>>,
+}
+
+/// A value of a chart, before and after, in words that may be shown.
+#[derive(Debug)]
+pub struct ValueChange<'a> {
+    /// Other values that it takes, in words; empty where it takes none.
+    pub given: &'a str,
+    pub path: &'a str,
+    pub from: &'a str,
+    pub to: &'a str,
+    /// The objects that flip.
+    pub flips: BTreeMap<Name, Flip>,
+}
+
+/// The upgrades that flip an object, and what `release-identity-flip` says of each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Flip {
+    /// The one that changes the value.
+    There(String),
+    /// The one that changes it back.
+    Back(String),
+    Both {
+        there: String,
+        back: String,
+    },
 }
 
 /// One object of a render.
@@ -44,7 +71,13 @@ impl<'a> Renders<'a> {
             let created = documents.iter().filter(|document| document.identity != Identity::Dropped);
             created.flat_map(|document| Rendered::of(document, namespace)).collect()
         });
-        Self { installed, upgrade, revision }
+        Self { installed, upgrade, revision, change: None }
+    }
+
+    /// One value of the chart is another in the upgrade.
+    #[must_use]
+    pub fn after(self, change: ValueChange<'a>) -> Self {
+        Self { change: Some(change), ..self }
     }
 
     /// The rules of renders are about what is installed: its own annotation counts.

@@ -34,6 +34,7 @@ macro_rules! each_rule {
             release::shared_hook_object => SharedHookObject("shared-hook-object", Release, Warn),
             release::conditional_hook_template => ConditionalHookTemplate("conditional-hook-template", Release, Warn),
             chart::install_only_resource => InstallOnlyResource("install-only-resource", Chart, Warn),
+            chart::value_flips_identity => ValueFlipsIdentity("value-flips-identity", Chart, Warn),
             chart::argocd_first_sync => ArgocdFirstSync("argocd-first-sync", Chart, Deny),
             chart::argocd_flip => ArgocdFlip("argocd-flip", Chart, Deny),
             chart::argocd_immutable_job => ArgocdImmutableJob("argocd-immutable-job", Chart, Deny),

@@ -44,6 +44,7 @@ mod chart {
     pub(super) mod argocd_immutable_job;
     pub(super) mod argocd_runs_twice;
     pub(super) mod install_only_resource;
+    pub(super) mod value_flips_identity;
 }
 
 macro_rules! dispatch {

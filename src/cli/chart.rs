@@ -7,6 +7,7 @@ mod many;
 pub(super) mod renders;
 mod syncs;
 mod task;
+mod trial;
 mod upgraded;
 
 use super::outcome::{Failure, Outcome};

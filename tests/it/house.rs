@@ -133,7 +133,7 @@ const STACKS: [(&str, &[&str]); 4] = [
     (
         "src",
         &[
-            "private", "value", "changes", "settings", "input", "reach", "cluster", "git", "house", "kubectl",
+            "private", "value", "changes", "settings", "input", "reach", "sweep", "cluster", "git", "house", "kubectl",
             "render", "engine", "judged", "flips", "helm", "records", "forecast", "orphans", "fix", "output",
             "timeline", "cli", "lib", "main",
         ],

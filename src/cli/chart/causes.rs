@@ -6,17 +6,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use stable_hooks_policy::name::Name;
 
 use super::renders::{Made, Renders};
+use super::trial::{Failures, Printed, Said, Trouble};
 use super::upgraded::Upgraded;
 use crate::cli::outcome::Told;
 use crate::cli::side_by_side::side_by_side;
-use crate::flips::{Answer, Answers, Candidate, Candidates, listed};
-use crate::helm::chart::{Changes, copy_that_prints, files, take_values};
+use crate::flips::{Answer, Answers, Candidate, Candidates};
+use crate::helm::chart::{Changes, copy_that_prints, files};
 use crate::helm::folder::Part;
-use crate::helm::said::{dropped_hooks, without_values};
 use crate::helm::values::{Reuse, Values};
 use crate::helm::{Helm, HelmError, Options};
 use crate::judged::ValueChange;
@@ -62,26 +62,6 @@ struct Sides {
     /// The objects that flip with the installed values.
     unchanged: Result<BTreeSet<Name>, Trouble>,
     said: Said,
-}
-
-/// A chart with other values.
-struct Printed {
-    render: Render,
-    values: Value,
-    dropped: Vec<String>,
-}
-
-/// Why there is no answer.
-enum Trouble {
-    Helm(HelmError),
-    /// In words, without a value.
-    Other(String),
-}
-
-impl From<String> for Trouble {
-    fn from(reason: String) -> Self {
-        Self::Other(reason)
-    }
 }
 
 impl Causes<'_> {
@@ -198,13 +178,7 @@ impl Causes<'_> {
     fn render(&self, chart: &Path, values: Values) -> Result<Printed, Trouble> {
         let options = Options { values, ..self.made.options.clone() };
         let output = Helm::of_the_user().upgrade(chart, &options).map_err(Trouble::Helm)?;
-        let mut render = Render::read_from_helm(&output.stdout);
-        let values = take_values(&mut render);
-        let values = values.ok_or_else(|| "Helm does not print the values as JSON".to_owned())?;
-        if !render.broken.is_empty() {
-            return Err("helm renders a document that is no object".to_owned().into());
-        }
-        Ok(Printed { render, values, dropped: dropped_hooks(&String::from_utf8_lossy(&output.stderr)) })
+        Printed::of(&output)
     }
 
     fn judged(&self, Printed { render, dropped, .. }: Printed) -> Result<BTreeSet<Name>, Trouble> {
@@ -231,54 +205,5 @@ impl Found {
             self.sources.iter().any(|source| quoted.iter().any(|quoted| source.contains(quoted)))
         };
         self.own.contains(&value.to_string()) || value.as_str().is_some_and(is_literal)
-    }
-}
-
-/// What has to be known of a chart so that Helm's words about it can be shown.
-struct Said {
-    texts: Vec<String>,
-    values: String,
-}
-
-impl Said {
-    fn new(renders: &Renders, chart: &Path, values: [&Value; 2]) -> Self {
-        let of_templates = renders.templates.iter().flat_map(|(path, source)| [path.clone(), source.clone()]);
-        let of_chart = ["Chart.yaml", "values.schema.json"].into_iter();
-        let of_chart = of_chart.filter_map(|name| fs::read_to_string(chart.join(name)).ok());
-        Self { texts: of_templates.chain(of_chart).collect(), values: json!(values).to_string() }
-    }
-
-    fn of(&self, trouble: Trouble) -> String {
-        match trouble {
-            Trouble::Helm(HelmError::Failed { said, .. }) => {
-                let texts: Vec<_> = self.texts.iter().map(String::as_str).collect();
-                without_values(&String::from_utf8_lossy(&said), &texts, Some(&self.values))
-            }
-            Trouble::Helm(error) => error.to_string(),
-            Trouble::Other(reason) => reason,
-        }
-    }
-}
-
-/// What could not be tried, by the reasons.
-#[derive(Default)]
-struct Failures(BTreeMap<String, Vec<String>>);
-
-impl Failures {
-    fn answer(&mut self, judged: Result<BTreeSet<Name>, Trouble>, what: &str, said: &Said) -> Answer {
-        match judged {
-            Ok(flips) => Answer::Flips(flips),
-            Err(trouble) => {
-                self.0.entry(said.of(trouble)).or_default().push(what.to_owned());
-                Answer::Untold
-            }
-        }
-    }
-
-    fn tell(self, source: &str, told: &mut Told) {
-        for (reason, what) in self.0 {
-            let what = listed(&what, String::clone, ", ");
-            told.remark(&format!("{source}: to find the value that flips, {what} could not be tried alone: {reason}"));
-        }
     }
 }

@@ -72,6 +72,9 @@ declare_rule! {
 }
 
 fn check(renders: &Renders<'_>) -> Vec<ReleaseProblem> {
+    if renders.change.is_some() {
+        return Vec::new();
+    }
     let upgraded = renders.names_of_upgrade();
     let lost: Vec<_> =
         renders.installed.iter().filter(|object| !object.is_hook && !upgraded.contains(&object.name)).collect();

@@ -1,0 +1,99 @@
+//! One more render of a chart, with other values: what comes of it, and why it does not.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::{Value, json};
+use stable_hooks_policy::name::Name;
+
+use super::renders::Renders;
+use crate::cli::outcome::Told;
+use crate::flips::{Answer, listed};
+use crate::helm::HelmError;
+use crate::helm::chart::take_values;
+use crate::helm::said::{dropped_hooks, without_values};
+use crate::render::Render;
+
+/// A chart with other values.
+pub(super) struct Printed {
+    pub(super) render: Render,
+    pub(super) values: Value,
+    pub(super) dropped: Vec<String>,
+}
+
+/// Why there is no answer.
+pub(super) enum Trouble {
+    Helm(HelmError),
+    /// In words, without a value.
+    Other(String),
+}
+
+impl From<String> for Trouble {
+    fn from(reason: String) -> Self {
+        Self::Other(reason)
+    }
+}
+
+impl Printed {
+    /// What Helm has printed of a copy that prints its values.
+    pub(super) fn of(output: &Output) -> Result<Self, Trouble> {
+        let mut render = Render::read_from_helm(&output.stdout);
+        let values = take_values(&mut render);
+        let values = values.ok_or_else(|| "Helm does not print the values as JSON".to_owned())?;
+        if !render.broken.is_empty() {
+            return Err("helm renders a document that is no object".to_owned().into());
+        }
+        Ok(Self { render, values, dropped: dropped_hooks(&String::from_utf8_lossy(&output.stderr)) })
+    }
+}
+
+/// What has to be known of a chart so that Helm's words about it can be shown.
+pub(super) struct Said {
+    texts: Vec<String>,
+    values: String,
+}
+
+impl Said {
+    pub(super) fn new(renders: &Renders, chart: &Path, values: [&Value; 2]) -> Self {
+        let of_templates = renders.templates.iter().flat_map(|(path, source)| [path.clone(), source.clone()]);
+        let of_chart = ["Chart.yaml", "values.schema.json"].into_iter();
+        let of_chart = of_chart.filter_map(|name| fs::read_to_string(chart.join(name)).ok());
+        Self { texts: of_templates.chain(of_chart).collect(), values: json!(values).to_string() }
+    }
+
+    pub(super) fn of(&self, trouble: Trouble) -> String {
+        match trouble {
+            Trouble::Helm(HelmError::Failed { said, .. }) => {
+                let texts: Vec<_> = self.texts.iter().map(String::as_str).collect();
+                without_values(&String::from_utf8_lossy(&said), &texts, Some(&self.values))
+            }
+            Trouble::Helm(error) => error.to_string(),
+            Trouble::Other(reason) => reason,
+        }
+    }
+}
+
+/// What could not be tried, by the reasons.
+#[derive(Default)]
+pub(super) struct Failures(BTreeMap<String, Vec<String>>);
+
+impl Failures {
+    pub(super) fn answer(&mut self, judged: Result<BTreeSet<Name>, Trouble>, what: &str, said: &Said) -> Answer {
+        match judged {
+            Ok(flips) => Answer::Flips(flips),
+            Err(trouble) => {
+                self.0.entry(said.of(trouble)).or_default().push(what.to_owned());
+                Answer::Untold
+            }
+        }
+    }
+
+    pub(super) fn tell(self, source: &str, told: &mut Told) {
+        for (reason, what) in self.0 {
+            let what = listed(&what, String::clone, ", ");
+            told.remark(&format!("{source}: to find the value that flips, {what} could not be tried alone: {reason}"));
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Which other values a chart is tried with, to find those whose change flips an object.
+
+mod others;
+mod schema;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::reach::{Chart, Decider, Key, Pattern, Reach, Role};
+use crate::value::{Change, Step, ValuePath};
+use others::Others;
+
+/// A map that a template walks through may have hundreds of entries, all alike.
+const MOST_ENTRIES: usize = 20;
+const MOST_PATHS: usize = 1000;
+
+/// A value that decides about objects, and what else it is tried as.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Candidate {
+    pub(crate) path: ValuePath,
+    pub(crate) from: Value,
+    pub(crate) to: Vec<Value>,
+    pub(crate) role: Role,
+    /// The templates in which it decides, by their paths from the chart's folder on.
+    pub(crate) files: BTreeSet<String>,
+}
+
+impl Candidate {
+    pub(crate) fn changes(&self) -> impl Iterator<Item = Change> {
+        self.to.iter().map(|to| Change { path: self.path.clone(), from: self.from.clone(), to: to.clone() })
+    }
+}
+
+/// The values of a chart that are worth another try, those first that flip most often: what decides about a hook, and what
+/// is switched on or off.
+pub(crate) fn candidates(reach: &Reach, chart: &Chart, values: &Value) -> Vec<Candidate> {
+    let mut deciders = BTreeMap::<ValuePath, Decider>::new();
+    for (pattern, decider) in &reach.deciders {
+        for path in paths(pattern, values).into_iter().take(MOST_PATHS) {
+            match deciders.get_mut(&path) {
+                Some(known) => known.join(decider),
+                None => {
+                    deciders.insert(path, decider.clone());
+                }
+            }
+        }
+    }
+    let mut candidates: Vec<_> = deciders
+        .into_iter()
+        .map(|(path, Decider { role, literals, files })| {
+            let from = path.find(values).clone();
+            let schemas = schema::at(chart, &path);
+            let to = Others { path: &path, from: &from, literals: &literals, schemas: &schemas, reach }.all();
+            Candidate { path, from, to, role, files }
+        })
+        .filter(|candidate| !candidate.to.is_empty())
+        .collect();
+    candidates.sort_by_key(|candidate| (candidate.role != Role::Hook, !candidate.from.is_boolean()));
+    candidates
+}
+
+/// The values that stand at a pattern, and the one that may stand there.
+fn paths(pattern: &Pattern, values: &Value) -> Vec<ValuePath> {
+    let mut paths = vec![ValuePath::default()];
+    for key in &pattern.0 {
+        let below = paths.into_iter().flat_map(|path| match (key, path.find(values)) {
+            (Key::Named(key), _) => vec![path.then(Step::Key(key.clone()))],
+            (Key::Any, Value::Object(fields)) => {
+                fields.keys().take(MOST_ENTRIES).map(|key| path.then(Step::Key(key.clone()))).collect()
+            }
+            (Key::Any, Value::Array(items)) => {
+                (0..items.len().min(MOST_ENTRIES)).map(|item| path.then(Step::Item(item))).collect()
+            }
+            (Key::Any, _) => Vec::new(),
+        });
+        paths = below.take(MOST_PATHS).collect();
+    }
+    // A list's item has no keys, and a text no entries: a template that asks for them would not render.
+    paths.retain(|path| {
+        let above = ValuePath(path.0.split_last().map_or(&[][..], |(_, above)| above).to_vec());
+        matches!(
+            (above.find(values), path.0.last()),
+            (_, None | Some(Step::Item(_))) | (Value::Object(_) | Value::Null, _)
+        )
+    });
+    paths
+}
