@@ -10,21 +10,19 @@ use serde_json::Value;
 use stable_hooks_policy::name::Name;
 
 use super::renders::{Made, Renders};
-use super::trial::{Failures, Printed, Said, Trouble};
+use super::trial::{Failures, Own, Printed, Said, Trouble};
 use super::upgraded::Upgraded;
 use crate::cli::outcome::Told;
 use crate::cli::side_by_side::side_by_side;
 use crate::flips::{Answer, Answers, Candidate, Candidates};
-use crate::helm::chart::{Changes, copy_that_prints, files};
+use crate::helm::chart::{Changes, copy_that_prints};
 use crate::helm::folder::Part;
 use crate::helm::values::{Reuse, Values};
 use crate::helm::{Helm, HelmError, Options};
 use crate::judged::ValueChange;
 use crate::private::write;
-use crate::reach::Chart;
 use crate::records::chart::Taken;
 use crate::render::Render;
-use crate::value::shown;
 
 /// As many renders as people wait for: two tell the values, and the others try one each.
 const MOST_RENDERS: usize = 40;
@@ -45,9 +43,7 @@ pub(super) struct Causes<'a> {
 /// What came of the renders, and what may be shown of the values.
 pub(super) struct Found {
     answers: Answers,
-    /// The texts and numbers that the chart itself has.
-    own: BTreeSet<String>,
-    sources: Vec<String>,
+    own: Own,
 }
 
 /// The values before and after, and the chart in which one by one is changed.
@@ -188,22 +184,11 @@ impl Causes<'_> {
 
 impl Found {
     fn new(answers: Answers, renders: &Renders) -> Self {
-        // What cannot be read is not shown.
-        let own = files(&renders.chart).map(|files| Chart::of(&files).own_scalars()).unwrap_or_default();
-        Self { answers, own, sources: renders.templates.values().cloned().collect() }
+        Self { answers, own: Own::of(renders) }
     }
 
     /// Why the object flips, and the values that flip it.
     pub(super) fn cause(&self, object: &Name) -> (String, Vec<ValueChange>) {
-        self.answers.cause(object, |value| shown(value, |value| self.is_own(value)))
-    }
-
-    /// The values of the stored chart do not count: after `--reuse-values` they are the user's.
-    fn is_own(&self, value: &Value) -> bool {
-        let is_literal = |text: &str| {
-            let quoted = [format!("\"{text}\""), format!("`{text}`")];
-            self.sources.iter().any(|source| quoted.iter().any(|quoted| source.contains(quoted)))
-        };
-        self.own.contains(&value.to_string()) || value.as_str().is_some_and(is_literal)
+        self.answers.cause(object, |value| self.own.shown(value))
     }
 }

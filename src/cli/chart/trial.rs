@@ -12,9 +12,11 @@ use super::renders::Renders;
 use crate::cli::outcome::Told;
 use crate::flips::{Answer, listed};
 use crate::helm::HelmError;
-use crate::helm::chart::take_values;
+use crate::helm::chart::{files, take_values};
 use crate::helm::said::{dropped_hooks, without_values};
+use crate::reach::Chart;
 use crate::render::Render;
+use crate::value::shown;
 
 /// A chart with other values.
 pub(super) struct Printed {
@@ -84,10 +86,14 @@ impl Failures {
         match judged {
             Ok(flips) => Answer::Flips(flips),
             Err(trouble) => {
-                self.0.entry(said.of(trouble)).or_default().push(what.to_owned());
+                self.add(said.of(trouble), what.to_owned());
                 Answer::Untold
             }
         }
+    }
+
+    pub(super) fn add(&mut self, reason: String, what: String) {
+        self.0.entry(reason).or_default().push(what);
     }
 
     pub(super) fn tell(self, source: &str, told: &mut Told) {
@@ -95,5 +101,32 @@ impl Failures {
             let what = listed(&what, String::clone, ", ");
             told.remark(&format!("{source}: to find the value that flips, {what} could not be tried alone: {reason}"));
         }
+    }
+}
+
+/// The texts and numbers that the chart itself has, which may be shown.
+pub(super) struct Own {
+    scalars: BTreeSet<String>,
+    sources: Vec<String>,
+}
+
+impl Own {
+    pub(super) fn of(renders: &Renders) -> Self {
+        // What cannot be read is not shown.
+        let scalars = files(&renders.chart).map(|files| Chart::of(&files).own_scalars()).unwrap_or_default();
+        Self { scalars, sources: renders.templates.values().cloned().collect() }
+    }
+
+    pub(super) fn shown(&self, value: &Value) -> String {
+        shown(value, |value| self.has(value))
+    }
+
+    /// The values of a stored chart do not count: after `--reuse-values` they are the user's.
+    fn has(&self, value: &Value) -> bool {
+        let is_literal = |text: &str| {
+            let quoted = [format!("\"{text}\""), format!("`{text}`")];
+            self.sources.iter().any(|source| quoted.iter().any(|quoted| source.contains(quoted)))
+        };
+        self.scalars.contains(&value.to_string()) || value.as_str().is_some_and(is_literal)
     }
 }

@@ -1,0 +1,270 @@
+//! `chart --sweep`: renders the chart with other values, and says whose change flips an object.
+
+mod round;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use stable_hooks_policy::Settings;
+use stable_hooks_policy::name::Name;
+
+use super::renders::{Made, Renders};
+use super::task::Task;
+use super::trial::{Failures, Own, Printed, Said, Trouble};
+use crate::cli::outcome::Told;
+use crate::helm::chart::{Changes, Templates, ask_for_the_operation, ask_for_the_time, copy_that_prints, files};
+use crate::helm::{Helm, HelmError, Options};
+use crate::judged::Finding;
+use crate::private::write;
+use crate::reach::{Blind, Chart, Reach, Role};
+use crate::render::Render;
+use crate::sweep::{Candidate, candidates};
+use crate::value::Change;
+use round::{Base, Plan, Round};
+
+/// A Job that a value brings is the ground of a second round; no chart needs more of them.
+const MOST_BASES: usize = 12;
+
+/// What the release rules say of the objects that flip between a release and the upgrade over it.
+pub(super) type Judging<'a> = &'a (dyn Fn(&Render, &Render) -> Result<BTreeMap<Name, String>, String> + Sync);
+
+/// How much a sweep may cost.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::cli) struct Limits {
+    pub(in crate::cli) renders: usize,
+    /// For one render.
+    pub(in crate::cli) time: Duration,
+}
+
+/// A chart that is tried with other values.
+pub(super) struct Sweep<'a> {
+    pub(super) task: &'a Task<'a>,
+    pub(super) renders: &'a Renders,
+    pub(super) made: &'a Made,
+    pub(super) settings: &'a Settings,
+    pub(super) judge: Judging<'a>,
+    pub(super) limits: Limits,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(super) struct Swept {
+    pub(super) findings: Vec<Finding>,
+    pub(super) ignored: Vec<Finding>,
+    /// Values that decide about hooks.
+    pub(super) deciders: usize,
+    pub(super) renders: usize,
+}
+
+/// Both sides of a chart with the same values, without what no rule reads.
+#[derive(Clone)]
+struct Sides {
+    install: Arc<Render>,
+    upgrade: Arc<Render>,
+}
+
+/// Renders of the chart as often as they are needed.
+struct Kitchen<'a> {
+    sweep: &'a Sweep<'a>,
+    /// The copy that prints its values.
+    copy: PathBuf,
+    /// The install is rendered as well: it is another chart, has other values, or its templates ask which of the two it is.
+    installs: bool,
+    own: Own,
+    said: Said,
+}
+
+impl Sweep<'_> {
+    /// Tries other values; what could not be tried is told.
+    pub(super) fn run(&self, told: &mut Told) -> Swept {
+        let source = &self.renders.source;
+        self.swept(told).unwrap_or_else(|reason| {
+            told.cannot_judge(&format!("{source}: its values cannot be swept: {reason}"));
+            Swept::default()
+        })
+    }
+
+    fn swept(&self, told: &mut Told) -> Result<Swept, String> {
+        let copy = self.copy().map_err(|error| format!("the chart cannot be copied: {error}"))?;
+        let chart = files(&self.renders.chart).map_err(|error| error.to_string())?;
+        let chart = Chart::of(&chart);
+        let begun = Instant::now();
+        let printed = Helm::of_the_user().upgrade(&copy, &self.options(None)).map_err(Trouble::Helm);
+        let printed = printed.and_then(|output| Printed::of(&output));
+        let printed = printed.map_err(|trouble| match trouble {
+            Trouble::Helm(HelmError::TooSlow { .. }) => self.too_slow(),
+            // Its words have been told with the upgrade, whose render was the same.
+            Trouble::Helm(HelmError::Failed { status, .. }) => format!("helm could not render it once more ({status})"),
+            Trouble::Helm(error) => error.to_string(),
+            Trouble::Other(reason) => reason,
+        })?;
+        if begun.elapsed() > self.limits.time {
+            return Err(self.too_slow());
+        }
+        let values = chart.values_with(printed.values.clone());
+        let reach = Reach::of(&chart, &values).map_err(|error| error.to_string())?;
+        self.tell_blind_spots(&reach, told);
+        let all = candidates(&reach, &chart, &values);
+        let deciders = all.iter().filter(|candidate| candidate.role == Role::Hook).count();
+        if deciders == 0 {
+            return Ok(Swept { renders: 1, ..Swept::default() });
+        }
+        let said = Said::new(self.renders, &copy, [&printed.values, &Value::Null]);
+        let kitchen = Kitchen { sweep: self, copy, installs: self.installs(), own: Own::of(self.renders), said };
+        let upgrade = Arc::new(printed.render.without_what_no_rule_reads());
+        let install = match &self.renders.install {
+            Some(install) if kitchen.installs => Arc::new(install.reduced()),
+            _ => upgrade.clone(),
+        };
+        let base = Base::new(Vec::new(), values, Sides { install, upgrade }, self.judge)?;
+        Ok(self.rounds(&kitchen, base, &chart, &reach, all, told).with(deciders))
+    }
+
+    /// A first round over all values, and second ones over those that decide about a Job or ServiceAccount that a value has
+    /// brought.
+    fn rounds(
+        &self,
+        kitchen: &Kitchen<'_>,
+        base: Base,
+        chart: &Chart,
+        reach: &Reach,
+        all: Vec<Candidate>,
+        told: &mut Told,
+    ) -> Swept {
+        let mut plan = Plan::new(self.limits.renders.saturating_sub(1), if kitchen.installs { 2 } else { 1 });
+        let mut failures = Failures::default();
+        let mut swept = Swept::default();
+        let first = Round { kitchen, base: &base, number: 0 };
+        let brought = first.run(all, &mut plan, &mut failures, &mut swept);
+        for (base, number) in brought.into_iter().take(MOST_BASES).zip(1..) {
+            let beside = candidates(reach, chart, &base.values).into_iter().filter(|candidate| base.may_flip(candidate));
+            let second = Round { kitchen, base: &base, number };
+            second.run(beside.collect(), &mut plan, &mut failures, &mut swept);
+        }
+        failures.tell_sweep(&self.renders.source, told);
+        plan.tell(&self.renders.source, self.limits.renders, told);
+        swept.renders = plan.taken() + 1;
+        swept
+    }
+
+    fn too_slow(&self) -> String {
+        let seconds = self.limits.time.as_secs();
+        format!("one render takes longer than {seconds} seconds; `--sweep-timeout SECONDS` allows more")
+    }
+
+    fn installs(&self) -> bool {
+        let asks = |templates: &Templates| ask_for_the_operation(templates) || ask_for_the_time(templates);
+        self.task.old.is_some() || self.task.values.old.is_some() || asks(&self.renders.templates)
+    }
+
+    /// The options of an upgrade, with one more values file.
+    fn options(&self, overlay: Option<PathBuf>) -> Options {
+        let options = self.made.options.clone();
+        let values = match overlay {
+            Some(path) => options.values.under(path),
+            None => options.values,
+        };
+        Options { values, limit: Some(self.limits.time), ..options }
+    }
+
+    fn copy(&self) -> io::Result<PathBuf> {
+        let Made { chart_values, revision, clock, .. } = self.made;
+        self.task.folder.change(|folder| {
+            let folder = folder.join("sweep");
+            fs::create_dir(&folder)?;
+            let changes = Changes { revision: *revision, values: chart_values.as_deref(), clock: *clock };
+            copy_that_prints(&self.renders.chart, changes, &folder)
+        })
+    }
+
+    fn tell_blind_spots(&self, reach: &Reach, told: &mut Told) {
+        let source = &self.renders.source;
+        for blind in &reach.blind {
+            told.remark(&match blind {
+                Blind::Lookup { file } => format!("{source}, {file} makes hooks and calls `lookup`: what the cluster decides there is not swept"),
+                Blind::Capabilities { file } => format!("{source}, {file} makes hooks and asks for `.Capabilities`: what another cluster renders there is not swept"),
+                Blind::ComputedName { file } => format!("{source}, {file} makes hooks and includes a template whose name it computes: values that only that one reads are not swept"),
+                Blind::Unparsed { file, reason } => format!("{source}, {file} cannot be read, and values that only it reads are not swept: {reason}"),
+                Blind::TooLarge => format!("{source} has more templates than are read to their end: not all values are swept"),
+            });
+        }
+    }
+}
+
+impl Swept {
+    fn with(self, deciders: usize) -> Self {
+        Self { deciders, ..self }
+    }
+
+    /// What was done, in words.
+    pub(super) fn says(&self) -> String {
+        let counted = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+        match self.deciders {
+            0 => "no value of it decides about a hook".to_owned(),
+            deciders => format!(
+                "{} {} about hooks, tried in {}",
+                counted(deciders, "value"),
+                if deciders == 1 { "decides" } else { "decide" },
+                counted(self.renders, "render")
+            ),
+        }
+    }
+}
+
+impl Kitchen<'_> {
+    /// The chart with some values changed.
+    fn render(&self, changes: &[Change], base: &Value, name: &str) -> Result<(Sides, Value), Trouble> {
+        let mut values = base.clone();
+        let mut overlay = Value::Null;
+        for change in changes {
+            crate::value::merge_keeping_null(&mut overlay, change.overlay(&values));
+            change.apply(&mut values);
+        }
+        let path = self.sweep.task.folder.change(|folder| {
+            let path = folder.join(format!("sweep-{name}.json"));
+            write(&path, overlay.to_string().as_bytes()).map(|()| path)
+        });
+        let path = path.map_err(|error| Trouble::Other(error.to_string()))?;
+        let helm = Helm::of_the_user();
+        let output = helm.upgrade(&self.copy, &self.sweep.options(Some(path.clone()))).map_err(Trouble::Helm)?;
+        let printed = Printed::of(&output)?;
+        if !changes.iter().all(|change| is_in(change, &printed.values)) {
+            return Err(Trouble::Other("a flag of the command line, or the chart itself, sets it to something else".to_owned()));
+        }
+        let upgrade = Arc::new(printed.render.reduced());
+        let install = if self.installs { Arc::new(self.install(path)?) } else { upgrade.clone() };
+        Ok((Sides { install, upgrade }, values))
+    }
+
+    fn install(&self, overlay: PathBuf) -> Result<Render, Trouble> {
+        let Sweep { task, renders, made, limits, .. } = self.sweep;
+        let chart: &Path = task.old.as_ref().map_or(&renders.chart, |old| &old.chart);
+        let options = made.install.clone().unwrap_or_else(|| made.options.clone());
+        let options = Options { values: options.values.under(overlay), limit: Some(limits.time), ..options };
+        let output = Helm::of_the_user().install(chart, &options).map_err(Trouble::Helm)?;
+        Ok(Render::read_from_helm(&output.stdout).reduced())
+    }
+}
+
+/// Helm has the value as it shall be; nothing and an empty map are the same to it.
+fn is_in(change: &Change, values: &Value) -> bool {
+    let found = change.path.find(values);
+    let is_nothing = |value: &Value| value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
+    *found == change.to || (is_nothing(found) && is_nothing(&change.to))
+}
+
+/// The templates, from the chart's folder on, that have brought Jobs and ServiceAccounts which the base has not.
+fn brought(base: &Sides, sides: &Sides) -> BTreeSet<String> {
+    let judged = |render: &Render| {
+        let documents = render.documents.iter().filter(|document| ["Job", "ServiceAccount"].contains(&document.head.kind.as_str()));
+        documents.map(|document| (document.head.kind.clone(), document.head.name.clone(), document.template.clone())).collect::<BTreeSet<_>>()
+    };
+    let known: BTreeSet<_> = [&base.install, &base.upgrade].into_iter().flat_map(|render| judged(render)).collect();
+    let new = [&sides.install, &sides.upgrade].into_iter().flat_map(|render| judged(render)).filter(|one| !known.contains(one));
+    new.map(|(_, _, template)| template).collect()
+}
