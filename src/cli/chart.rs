@@ -2,6 +2,7 @@
 
 mod arguments;
 mod compare;
+mod history;
 mod many;
 pub(super) mod renders;
 mod syncs;
