@@ -101,11 +101,16 @@ impl Compared<'_> {
                 of_set.push((name.clone(), told, kept));
             }
         }
-        Ok(of_sets.into_iter().map(|versions| self.of_set(versions)).collect())
+        let mut known = BTreeSet::new();
+        Ok(of_sets.into_iter().map(|versions| self.of_set(versions, &mut known)).collect())
     }
 
-    /// The versions that could be rendered; the first one, the newest, must be.
-    fn of_set(&self, versions: Vec<(String, Told, Result<Kept, Failure>)>) -> (Told, Result<Rendered, Failure>) {
+    /// The versions that could be rendered; the first one, the newest, must be. A note that is known is not told again.
+    fn of_set(
+        &self,
+        versions: Vec<(String, Told, Result<Kept, Failure>)>,
+        known: &mut BTreeSet<String>,
+    ) -> (Told, Result<Rendered, Failure>) {
         let (mut all, mut kept) = (Told::default(), Vec::new());
         let mut left_out = Vec::<(String, Vec<String>)>::new();
         for (version, told, rendition) in versions {
@@ -113,7 +118,7 @@ impl Compared<'_> {
             match rendition {
                 Ok(rendition) => kept.push(rendition),
                 Err(failure) if kept.is_empty() && left_out.is_empty() => return (all, Err(failure)),
-                Err(Failure(reason)) => match left_out.last_mut().filter(|(last, _)| *last == reason) {
+                Err(Failure(reason)) => match left_out.iter_mut().find(|(known, _)| *known == reason) {
                     Some((_, versions)) => versions.push(version),
                     None => left_out.push((reason, vec![version])),
                 },
@@ -123,7 +128,10 @@ impl Compared<'_> {
         for (reason, versions) in &left_out {
             let reason = reason.strip_prefix(&format!("{source}: ")).unwrap_or(reason);
             let is = if versions.len() == 1 { "is" } else { "are" };
-            all.remark(&format!("{source}: {} {is} left out: {reason}", versions.join(", ")));
+            let note = format!("{source}: {} {is} left out: {reason}", versions.join(", "));
+            if known.insert(note.clone()) {
+                all.remark(&note);
+            }
         }
         kept.reverse();
         (all, Ok(Rendered { kept, left_out: left_out.iter().map(|(_, versions)| versions.len()).sum() }))

@@ -76,6 +76,13 @@ impl Kept {
             After::Install => &self.install,
         }
     }
+
+    /// The objects that change sides in an upgrade to that version; after an upgrade only those that do not do so after the
+    /// install.
+    fn flips_to<'k>(&'k self, newer: &'k Self, after: After) -> impl Iterator<Item = (&'k Name, Side, Side)> {
+        let flips = self.after(after).flips_to(&newer.upgrade);
+        flips.filter(move |(object, was, _)| after == After::Install || self.install.side(object) != Some(*was))
+    }
 }
 
 /// The renders of two versions, told apart only by what can make a difference: upgrades with the same two are judged alike.
@@ -93,14 +100,12 @@ pub(super) fn alike(versions: &[Kept]) -> Vec<BTreeSet<Upgrade>> {
         for newer in versions.iter().filter(|newer| newer.number >= older.number) {
             let pair = (older.number, newer.number);
             for after in [After::Install, After::Upgrade] {
-                let is_one = after == After::Upgrade && older.install.has_the_sides_of(&older.upgrade);
                 // No version is upgraded to what it is.
                 let is_repeated = after == After::Upgrade && older.number == newer.number;
-                let before = older.after(after);
-                if is_one || is_repeated || before.flips_to(&newer.upgrade).next().is_none() {
+                if is_repeated || older.flips_to(newer, after).next().is_none() {
                     continue;
                 }
-                let known = (before.of_objects(&flipping), newer.upgrade.of_objects(&flipping), after);
+                let known = (older.after(after).of_objects(&flipping), newer.upgrade.of_objects(&flipping), after);
                 alike.entry(known).or_default().insert(Upgrade { pair, after });
             }
         }
@@ -115,7 +120,7 @@ impl Found {
         let find = |number| versions.iter().find(|version| version.number == number);
         let (Some(before), Some(after)) = (find(newest.pair.0), find(newest.pair.1)) else { return };
         self.flipping.extend(upgrades.iter().map(|upgrade| upgrade.pair));
-        for (object, was, becomes) in before.after(newest.after).flips_to(&after.upgrade) {
+        for (object, was, becomes) in before.flips_to(after, newest.after) {
             let is_of = |finding: &&Finding| finding.is_of(RuleId::ReleaseIdentityFlip) && finding.object == *object;
             if let Some(ignored) = judged.ignored.iter().find(is_of)
                 && self.ignored.iter().all(|known| known.object != *object)

@@ -80,7 +80,11 @@ impl Rendering<'_> {
     fn chart_of(&self, version: &Version, checkout: &Part<'_>, told: &mut Told) -> Result<Chart, Failure> {
         match &version.source {
             Source::WorkTree => Ok(self.chart.clone()),
-            Source::Commit { tree, metadata } => self.chart.of_tree(tree, metadata, checkout, told),
+            Source::Commit { tree, metadata } => {
+                let chart = self.chart.of_tree(tree, metadata, checkout, told);
+                // Several versions with one reason are told of together.
+                chart.map_err(|Failure(reason)| Failure(reason.replace(tree.revision(), "that version")))
+            }
         }
     }
 

@@ -57,8 +57,12 @@ pub(super) fn of(chart: &Chart, most: usize, told: &mut Told) -> Result<Vec<Vers
     let mut known: BTreeSet<_> = now.iter().filter(|_| !is_changed).map(|now| now.version.clone()).collect();
     for tree in trees {
         let at = tree.commit().to_owned();
-        let Some(metadata) = tree.file(METADATA).map_err(fail)? else { continue };
-        let read = match Metadata::read(&metadata) {
+        let read = match tree.file(METADATA) {
+            Ok(Some(metadata)) => Metadata::read(&metadata).map(|read| (read, metadata)),
+            Ok(None) => continue,
+            Err(error) => Err(error.to_string()),
+        };
+        let (read, metadata) = match read {
             Ok(read) => read,
             Err(reason) => {
                 told.remark(&format!("{shown}: its Chart.yaml at commit {at} is left out: {reason}"));
