@@ -26,12 +26,12 @@ use crate::helm::Helm;
 use crate::helm::chart::of_hooks;
 use crate::helm::folder::Folder;
 use crate::judged::{Finding, Flip, Judged, Place, VersionRuns};
-use pairs::{After, Change, Found, Same, Upgrade, alike, not_judged};
+use pairs::{After, Change, Flips, Same, Upgrade, alike, not_judged};
 use ranges::{Block, blocks, runs};
 use rendered::{Kept, Rendering};
 
 /// A chart whose versions are compared with each other.
-pub(super) struct Compared<'a> {
+pub(super) struct Versions<'a> {
     pub(super) arguments: &'a Arguments,
     pub(super) chart: &'a Chart,
     /// One for each set of values.
@@ -49,13 +49,16 @@ pub(super) struct OfSet {
     pub(super) judged: Result<(String, Judged), Failure>,
 }
 
+/// The versions that a set of values renders, or why the newest is not among them, and what is told beside.
+type KeptOrFailed = (Told, Result<KeptVersions, Failure>);
+
 /// The versions that a set of values renders, the oldest first.
-struct Rendered {
+struct KeptVersions {
     kept: Vec<Kept>,
     left_out: usize,
 }
 
-impl Compared<'_> {
+impl Versions<'_> {
     /// Judges the upgrades between all versions, with each set of values.
     pub(super) fn judge(&self, told: &mut Told) -> Result<Vec<OfSet>, Failure> {
         check_more(&self.arguments.renders)?;
@@ -71,8 +74,8 @@ impl Compared<'_> {
     }
 
     /// The renders of all versions, for each set of values.
-    fn rendered(&self, told: &mut Told) -> Result<Vec<(Told, Result<Rendered, Failure>)>, Failure> {
-        let versions = versions::of(self.chart, self.arguments.against_versions.get(), told)?;
+    fn rendered(&self, told: &mut Told) -> Result<Vec<KeptOrFailed>, Failure> {
+        let versions = versions::of(self.chart, self.arguments.history.against_versions.get(), told)?;
         let rendering = Rendering {
             arguments: &self.arguments.renders,
             chart: self.chart,
@@ -110,7 +113,7 @@ impl Compared<'_> {
         &self,
         versions: Vec<(String, Told, Result<Kept, Failure>)>,
         known: &mut BTreeSet<String>,
-    ) -> (Told, Result<Rendered, Failure>) {
+    ) -> KeptOrFailed {
         let (mut all, mut kept) = (Told::default(), Vec::new());
         let mut left_out = Vec::<(String, Vec<String>)>::new();
         for (version, told, rendition) in versions {
@@ -134,17 +137,17 @@ impl Compared<'_> {
             }
         }
         kept.reverse();
-        (all, Ok(Rendered { kept, left_out: left_out.iter().map(|(_, versions)| versions.len()).sum() }))
+        (all, Ok(KeptVersions { kept, left_out: left_out.iter().map(|(_, versions)| versions.len()).sum() }))
     }
 
     fn judged(
         &self,
-        rendered: &Rendered,
+        rendered: &KeptVersions,
         apply_method: ApplyMethod,
         told: &mut Told,
     ) -> Result<(String, Judged), Failure> {
         let versions = &rendered.kept;
-        let (mut answers, mut found) = (BTreeMap::new(), Found::default());
+        let (mut answers, mut found) = (BTreeMap::new(), Flips::default());
         let judge = |upgrades: BTreeSet<Upgrade>| {
             let judged = upgrades.last().map(|newest| self.verdict(*newest, versions, apply_method));
             (upgrades, judged)
@@ -159,7 +162,7 @@ impl Compared<'_> {
             found.add(&upgrades, versions, &judged);
         }
         let says = says(rendered, &found);
-        let Found { changes, ignored, .. } = found.without_repetitions();
+        let Flips { changes, ignored, .. } = found.without_repetitions();
         let mut changes: Vec<_> = changes.iter().collect();
         changes.sort_by_key(|(change, same)| (&change.object, Reverse(same.keys().map(|(_, to)| *to).max())));
         let names = versions.iter().map(|version| (version.number, version.version.as_str())).collect();
@@ -208,8 +211,8 @@ impl Compared<'_> {
 }
 
 /// What was compared, and how much of it flips.
-fn says(rendered: &Rendered, found: &Found) -> String {
-    let Rendered { kept, left_out } = rendered;
+fn says(rendered: &KeptVersions, found: &Flips) -> String {
+    let KeptVersions { kept, left_out } = rendered;
     let itself = found.flipping.iter().filter(|(from, to)| from == to).count();
     let between = found.flipping.len() - itself;
     let of_all = kept.len() * kept.len().saturating_sub(1) / 2;
@@ -222,7 +225,8 @@ fn says(rendered: &Rendered, found: &Found) -> String {
                 newest.version
             )
         }
-        alone => alone.iter().map(|alone| format!("{} alone", alone.version)).collect(),
+        [alone] => format!("{} alone", alone.version),
+        [] => "no version".to_owned(),
     };
     let between = match between {
         0 => "no object flips".to_owned(),

@@ -106,7 +106,7 @@ pub(super) fn judge(arguments: &Arguments, run: &mut Run) -> Result<(), Failure>
 fn tell(items: Vec<Result<Item, Failure>>, shared: &Shared<'_>, run: &mut Run) {
     let (mut waiting, mut finished, mut due) = (BTreeMap::new(), 0, 0);
     let (mut ignored, mut known) = (BTreeMap::new(), BTreeSet::new());
-    let is_by_versions = shared.arguments.against_all;
+    let is_by_versions = shared.arguments.history.against_all;
     if !is_by_versions {
         run.begin_charts(items.len());
     }
@@ -361,13 +361,13 @@ impl Shared<'_> {
         judge: &Judge,
         told: &mut Told,
     ) -> Result<Vec<OfSet>, Failure> {
-        if !self.arguments.against_all {
+        if !self.arguments.history.against_all {
             return Ok(Vec::new());
         }
         let tasks = sets.iter().zip(0..).map(|(set, at)| self.task(chart, None, set, format!("{number}-{at}")));
         let tasks = tasks.collect::<Result<Vec<_>, _>>()?;
         let Self { arguments, folder, .. } = *self;
-        history::Compared { arguments, chart, tasks: &tasks, judge, folder, called: format!("versions-{number}") }
+        history::Versions { arguments, chart, tasks: &tasks, judge, folder, called: format!("versions-{number}") }
             .judge(told)
     }
 

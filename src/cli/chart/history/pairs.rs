@@ -44,7 +44,7 @@ pub(super) type Same = BTreeMap<Pair, Arc<Finding>>;
 
 /// All that is found between the versions.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct Flips {
     pub(super) changes: BTreeMap<Change, Same>,
     /// What the objects themselves ignore.
     pub(super) ignored: Vec<Finding>,
@@ -113,7 +113,7 @@ pub(super) fn alike(versions: &[Kept]) -> Vec<BTreeSet<Upgrade>> {
     alike.into_values().collect()
 }
 
-impl Found {
+impl Flips {
     /// Adds upgrades that are judged alike: the objects that change sides, and the verdict on the newest of them.
     pub(super) fn add(&mut self, upgrades: &BTreeSet<Upgrade>, versions: &[Kept], judged: &Judged) {
         let Some(newest) = upgrades.last() else { return };

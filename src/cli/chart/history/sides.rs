@@ -87,8 +87,11 @@ pub(super) fn on_both_sides<'o>(outlines: impl IntoIterator<Item = &'o Outline>)
     hooks.intersection(&resources).cloned().collect()
 }
 
-/// What the rule about a change of sides, and Helm, read of an object beside its side: annotations and labels of Helm and of
-/// this policy, its TTL, and its template, which a remedy names.
+/// Labels of each version's own, which no setting selects migrations by.
+const OF_VERSIONS: [&str; 3] = ["helm.sh/chart", "app.kubernetes.io/version", "chart"];
+
+/// What the rule about a change of sides, and Helm, read of an object beside its side: annotations of Helm and of this policy,
+/// labels, which can select it as a migration, its TTL, and its template, which a remedy names.
 fn traits_of(document: &Document) -> Vec<String> {
     let head = &document.head;
     // What is below the head of a list's items is read nowhere else.
@@ -97,8 +100,7 @@ fn traits_of(document: &Document) -> Vec<String> {
     }
     let is_read = |key: &str| key.starts_with("helm.sh/") || key.starts_with("stable-hooks/");
     let annotations = head.annotations.iter().filter(|(key, _)| is_read(key));
-    // `helm.sh/chart` is a label of every version's own.
-    let labels = head.labels.iter().filter(|(key, _)| key.starts_with("stable-hooks/"));
+    let labels = head.labels.iter().filter(|(key, _)| !OF_VERSIONS.contains(&key.as_str()));
     let mut traits: Vec<_> = annotations.chain(labels).map(|(key, value)| format!("{key}: {value}")).collect();
     traits.extend(document.object.pointer("/spec/ttlSecondsAfterFinished").map(|ttl| format!("ttl {ttl}")));
     traits.push(format!("template {}", document.template));
