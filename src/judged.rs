@@ -149,6 +149,18 @@ pub(crate) struct Finding {
     /// In the chart, where that is known.
     #[serde(default)]
     pub(crate) template: Option<Place>,
+    /// The values of the chart whose change makes it, each by itself; no policy knows them.
+    #[serde(skip_deserializing)]
+    pub(crate) values: Vec<ValueChange>,
+}
+
+/// A changed value of a chart, as it may be shown.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(crate) struct ValueChange {
+    /// As Helm's `--set` takes it.
+    pub(crate) path: String,
+    pub(crate) from: String,
+    pub(crate) to: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -391,6 +403,16 @@ impl Judged {
         self
     }
 
+    /// Adds to findings why there is such a one: a sentence, and the changed values that make it.
+    pub(crate) fn explained(mut self, cause: impl Fn(&Finding) -> Option<(String, Vec<ValueChange>)>) -> Self {
+        for finding in &mut self.findings {
+            let Some((says, values)) = cause(finding) else { continue };
+            finding.message = format!("{} {says}", finding.message);
+            finding.values = values;
+        }
+        self
+    }
+
     /// Drops the notes about a missing cluster.
     pub(crate) fn where_no_cluster_was_given(mut self) -> Self {
         self.findings.retain(|finding| finding.note != Some(NoteKind::NoView));
@@ -493,6 +515,7 @@ impl From<finding::Finding> for Finding {
             help: remedy.to_string(),
             needs: needs.map(|Needed { object, field }| Needed { object: object.shown(), field }),
             template: None,
+            values: Vec::new(),
         }
     }
 }
@@ -509,6 +532,7 @@ fn of_text(object: &Name, level: Level, message: &str) -> Finding {
         help: String::new(),
         needs: None,
         template: None,
+        values: Vec::new(),
     }
 }
 

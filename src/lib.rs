@@ -15,6 +15,8 @@ pub mod cli;
 pub mod cluster;
 pub mod engine;
 pub mod fix;
+#[cfg(feature = "cli")]
+mod flips;
 mod forecast;
 #[cfg(feature = "cli")]
 mod git;
@@ -30,6 +32,8 @@ mod orphans;
 mod output;
 #[cfg(feature = "cli")]
 mod private;
+#[cfg(feature = "cli")]
+pub mod reach;
 pub mod records;
 pub mod render;
 pub mod settings;

@@ -9,7 +9,7 @@ const LONGEST_TEXT: usize = 40;
 
 /// One step into a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Step {
+pub(crate) enum Step {
     Key(String),
     /// An item of a list, from 0.
     Item(usize),
@@ -17,31 +17,31 @@ pub enum Step {
 
 /// Where a value stands among all values of a chart.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ValuePath(pub Vec<Step>);
+pub(crate) struct ValuePath(pub(crate) Vec<Step>);
 
 /// Another value in the place of one. Null stands for none: Helm takes the two for the same.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Change {
-    pub path: ValuePath,
-    pub from: Value,
-    pub to: Value,
+pub(crate) struct Change {
+    pub(crate) path: ValuePath,
+    pub(crate) from: Value,
+    pub(crate) to: Value,
 }
 
 impl ValuePath {
     /// The path of keys alone.
-    pub fn of_keys<'a>(keys: impl IntoIterator<Item = &'a str>) -> Self {
+    pub(crate) fn of_keys<'a>(keys: impl IntoIterator<Item = &'a str>) -> Self {
         Self(keys.into_iter().map(|key| Step::Key(key.to_owned())).collect())
     }
 
     /// This path and one step more.
     #[must_use]
-    pub fn then(&self, step: Step) -> Self {
+    pub(crate) fn then(&self, step: Step) -> Self {
         Self(self.0.iter().cloned().chain([step]).collect())
     }
 
     /// The value that stands there; null where there is none.
     #[must_use]
-    pub fn find<'v>(&self, values: &'v Value) -> &'v Value {
+    pub(crate) fn find<'v>(&self, values: &'v Value) -> &'v Value {
         let found = self.0.iter().try_fold(values, |value, step| match step {
             Step::Key(key) => value.get(key),
             Step::Item(at) => value.get(at),
@@ -51,7 +51,7 @@ impl ValuePath {
 
     /// The other path leads to this one, or further.
     #[must_use]
-    pub fn is_within(&self, other: &Self) -> bool {
+    pub(crate) fn is_within(&self, other: &Self) -> bool {
         self.0.starts_with(&other.0)
     }
 }
@@ -76,12 +76,12 @@ impl Change {
     /// What a values file has to hold so that Helm, which would have had `values`, has the other value there. Helm lays
     /// maps over one another, keeps the keys that are not named and replaces lists whole.
     #[must_use]
-    pub fn overlay(&self, values: &Value) -> Value {
+    pub(crate) fn overlay(&self, values: &Value) -> Value {
         overlay(&self.path.0, values, &self.to)
     }
 
     /// The values with the other value there.
-    pub fn apply(&self, values: &mut Value) {
+    pub(crate) fn apply(&self, values: &mut Value) {
         let overlay = self.overlay(values);
         merge(values, overlay);
     }
@@ -117,7 +117,7 @@ fn replaced(values: &Value, to: &Value) -> Value {
 }
 
 /// Lays values over others as Helm does: a key that is null goes.
-pub fn merge(values: &mut Value, over: Value) {
+pub(crate) fn merge(values: &mut Value, over: Value) {
     match (values, over) {
         (Value::Object(fields), Value::Object(over)) => {
             for (key, value) in over {
@@ -138,7 +138,7 @@ pub fn merge(values: &mut Value, over: Value) {
 
 /// The leaves in which two sets of values differ, in the order of their paths. A list is one leaf.
 #[must_use]
-pub fn differences(before: &Value, after: &Value) -> Vec<Change> {
+pub(crate) fn differences(before: &Value, after: &Value) -> Vec<Change> {
     let mut changes = Vec::new();
     differ(&ValuePath::default(), before, after, &mut changes);
     changes
@@ -169,7 +169,7 @@ fn differ(path: &ValuePath, before: &Value, after: &Value, changes: &mut Vec<Cha
 
 /// A value in words. Texts and numbers are shown only where they are public: a user's may be secret.
 #[must_use]
-pub fn shown(value: &Value, is_public: impl Fn(&Value) -> bool) -> String {
+pub(crate) fn shown(value: &Value, is_public: impl Fn(&Value) -> bool) -> String {
     match value {
         Value::Null => "unset".to_owned(),
         Value::Bool(_) => value.to_string(),

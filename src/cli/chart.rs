@@ -1,6 +1,7 @@
 //! `chart`: what the release rules say to a chart, rendered as an install and as the upgrade over it.
 
 mod arguments;
+mod causes;
 mod compare;
 mod history;
 mod many;

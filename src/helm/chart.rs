@@ -1,6 +1,8 @@
 //! A chart's files: its templates, and a private copy that renders as a later revision of a release.
 
 mod archive;
+mod files;
+mod printed;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,6 +16,9 @@ use regex::{Captures, Regex};
 
 use super::ignore::{self, Rules};
 use archive::{MOST_BYTES, Pack, pack, unpack};
+pub use files::files;
+use printed::PRINTER;
+pub use printed::take_values;
 
 /// How late it is in the copy: no upgrade happens in the same second as the install.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +98,21 @@ const VALUES: &str = "values.yaml";
 ///
 /// When the chart cannot be read or the copy not be written.
 pub fn copy(chart: &Path, changes: Changes<'_>, into: &Path) -> io::Result<(PathBuf, Templates)> {
-    let first = format!("{{{{- $_ := set .Release \"Revision\" {} -}}}}\n", changes.revision);
+    copy_with(chart, changes, "", into)
+}
+
+/// The same copy, whose renders hold the values too: `take_values` takes them out.
+///
+/// # Errors
+///
+/// Those of `copy`.
+pub fn copy_that_prints(chart: &Path, changes: Changes<'_>, into: &Path) -> io::Result<PathBuf> {
+    copy_with(chart, changes, PRINTER, into).map(|(copy, _)| copy)
+}
+
+/// `prints` is what the copy's first template prints.
+fn copy_with(chart: &Path, changes: Changes<'_>, prints: &str, into: &Path) -> io::Result<(PathBuf, Templates)> {
+    let first = format!("{{{{- $_ := set .Release \"Revision\" {} -}}}}\n{prints}", changes.revision);
     let mut templates = Templates::new();
     let found = fs::metadata(chart)?;
     if !found.is_dir() {

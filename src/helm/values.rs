@@ -130,6 +130,13 @@ impl Values {
         self
     }
 
+    /// These, and over them those of another file; single values lie above all files.
+    #[must_use]
+    pub fn under(mut self, path: PathBuf) -> Self {
+        self.files.extend(Self::of_file(path).files);
+        self
+    }
+
     /// A value may be null: what that removes depends on what lies below.
     #[must_use]
     pub fn may_hold_null(&self) -> bool {

@@ -64,6 +64,7 @@ fn finding(rule: &str, object: Name, message: &str) -> Finding {
         help,
         needs: None,
         template: None,
+        values: Vec::new(),
     }
 }
 

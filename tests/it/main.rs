@@ -14,6 +14,7 @@ mod browser;
 mod canary;
 mod cases;
 mod chart_argocd;
+mod chart_causes;
 mod chart_changes;
 mod chart_configuration;
 mod chart_files;

@@ -12,10 +12,12 @@ use helm::write::{Document, Revision};
 use stable_hooks_host::cluster::ClusterView;
 use stable_hooks_policy::RuleId;
 use stable_hooks_policy::evaluate::evaluate_renders;
+use stable_hooks_policy::name::Name;
 use stable_hooks_policy::renders;
 use stable_hooks_policy::shown::Shown;
 
 use super::arguments::RenderArguments;
+use super::causes::Causes;
 use super::renders::Renders;
 use super::task::{Chart, GivenValues, Task};
 use super::upgraded::Upgraded;
@@ -28,7 +30,7 @@ use crate::cluster;
 use crate::helm::Repository;
 use crate::helm::chart::Templates;
 use crate::helm::folder::Folder;
-use crate::judged::{Judged, Level, Place};
+use crate::judged::{Finding, Judged, Level, Place};
 use crate::kubectl;
 use crate::records::StoredRecord;
 use crate::render::Render;
@@ -113,7 +115,7 @@ pub(super) fn compare(
         Some(release) if !judge.sees_cluster => live(release.objects_namespace(), told),
         Some(_) | None => judge.cluster.as_ref().clone(),
     };
-    let compared = Compare { arguments, task, judge, cluster, renders: &renders, diff }.judge(release.as_ref());
+    let compared = Compare { arguments, task, judge, cluster, renders: &renders, diff }.judge(release.as_ref(), told);
     Ok(compared.map_err(|reason| told.cannot_judge(&reason)).ok())
 }
 
@@ -165,6 +167,15 @@ pub(super) fn judge_after(
     Compare { arguments, task: None, judge, cluster, renders, diff: None }.judge_after(operation)
 }
 
+fn is_flip(finding: &Finding) -> bool {
+    finding.is_of(RuleId::ReleaseIdentityFlip)
+}
+
+/// The objects that flip.
+fn flipping(judged: &Judged) -> BTreeSet<Name> {
+    judged.findings().iter().filter(|finding| is_flip(finding)).map(|finding| finding.object.clone()).collect()
+}
+
 fn says_something(before: Option<&Before>) -> bool {
     let judged = before.and_then(|(_, judged)| judged.as_ref());
     judged.is_some_and(Judged::says_something)
@@ -203,7 +214,7 @@ impl Compare<'_> {
         self.task.and_then(|task| task.old.as_ref())
     }
 
-    fn judge(&self, release: Option<&Upgraded<'_>>) -> Result<Compared, String> {
+    fn judge(&self, release: Option<&Upgraded<'_>>, told: &mut Told) -> Result<Compared, String> {
         let dropped = self.renders.dropped_hooks(release);
         let upgrade = self.upgrade(&self.renders.upgrade, release, &dropped);
         let soon = self.renders.soon.as_ref().map(|soon| self.upgrade(soon, release, &dropped));
@@ -221,6 +232,7 @@ impl Compare<'_> {
         } else {
             self.without_chance(judged, &upgrade, release, &dropped)?
         };
+        let judged = self.with_causes(judged, release, told);
         let judged = if judged.has_found(RuleId::DroppedHook) {
             judged
         } else {
@@ -233,6 +245,22 @@ impl Compare<'_> {
         let judged = judged.with_hooks(hooks.unwrap_or_default());
         let says = self.says(release, judged.says_something() || says_something(before.as_ref()));
         Ok(Compared { before, after: (upgrade, judged), says })
+    }
+
+    /// Says of each object that flips which changed values of the release flip it.
+    fn with_causes(&self, judged: Judged, release: Option<&Upgraded<'_>>, told: &mut Told) -> Judged {
+        let flipping = flipping(&judged);
+        let (Some(release), Some(task), Some(made)) = (release, self.task, &self.renders.made) else { return judged };
+        if flipping.is_empty() {
+            return judged;
+        }
+        let judge = |render: &Render, dropped: &[String]| {
+            let upgrade = self.upgrade(render, Some(release), &self.renders.templates_of(dropped, Some(release)));
+            Ok(self::flipping(&self.verdict(&upgrade, Some(release.current), &self.cluster)?))
+        };
+        let causes = Causes { renders: self.renders, made, folder: &task.folder, release, judge: &judge };
+        let Some(found) = causes.find(&flipping, told) else { return judged };
+        judged.explained(|finding| is_flip(finding).then(|| found.cause(&finding.object)))
     }
 
     /// Both sides are renders of one chart with the same values, as far as anybody knows.

@@ -51,10 +51,10 @@ pub(super) struct Renders {
 
 /// How the upgrade was rendered.
 pub(super) struct Made {
-    options: Options,
-    chart_values: Option<Vec<u8>>,
-    revision: u64,
-    clock: Clock,
+    pub(super) options: Options,
+    pub(super) chart_values: Option<Vec<u8>>,
+    pub(super) revision: u64,
+    pub(super) clock: Clock,
 }
 
 impl Renders {
@@ -190,11 +190,16 @@ impl Renders {
 
     /// The hooks that Helm has dropped from the upgrade, by the templates that can have made them.
     pub(super) fn dropped_hooks(&self, release: Option<&Upgraded<'_>>) -> BTreeMap<String, String> {
+        self.templates_of(&self.dropped, release)
+    }
+
+    /// The same of the hooks that Helm has dropped from a render of the chart with other values.
+    pub(super) fn templates_of(&self, dropped: &[String], release: Option<&Upgraded<'_>>) -> BTreeMap<String, String> {
         let stored = release.map(|release| release.stored.chart());
         let mut charts = vec![self.upgrade.chart()];
         charts.extend(self.install.as_ref().map(Render::chart));
         charts.extend(stored.as_deref());
-        by_template(&self.dropped, &self.templates, &charts)
+        by_template(dropped, &self.templates, &charts)
     }
 
     /// Warnings about hooks that Helm has dropped, where nothing is lost by it that was there.
