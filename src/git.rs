@@ -49,6 +49,7 @@ pub(crate) enum Extent {
 }
 
 /// A folder of a repository at one revision.
+#[derive(Debug, Clone)]
 pub(crate) struct Tree {
     repository: PathBuf,
     /// As the user calls it.
@@ -57,6 +58,15 @@ pub(crate) struct Tree {
     commit: String,
     /// Where the folder is in the repository; empty for the repository itself.
     prefix: PathBuf,
+}
+
+/// The changes of a file.
+pub(crate) struct History {
+    /// The folder as each change left it, at the last commit before the next one; the newest first. A commit that deleted
+    /// the file is none.
+    pub(crate) trees: Vec<Tree>,
+    /// The clone is shallow, and lacks the changes before.
+    pub(crate) is_cut: bool,
 }
 
 impl Tree {
@@ -109,6 +119,77 @@ impl Tree {
         let object = entry.split(|byte| [b' ', b'\t'].contains(byte)).nth(2).unwrap_or_default();
         let object = String::from_utf8_lossy(object);
         self.done(run(self.git(None).args(["cat-file", "blob", &object]))?).map(Some)
+    }
+
+    /// The changes of a file of the folder, also while it lay elsewhere in the repository.
+    ///
+    /// First parents alone are followed: only along them one commit is later than another, and a branch that is merged
+    /// was never what the main line had.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot read them.
+    pub(crate) fn history(&self, name: &str) -> Result<History, GitError> {
+        let mut log = self.git(None);
+        // Without -m no merge is compared with its first parent.
+        log.args(["log", "--follow", "--first-parent", "-m", "--name-status", "-z", "--no-show-signature"]);
+        log.args(["--format=%H %P", &self.commit, "--"]).arg(self.prefix.join(name));
+        let listed = self.done(run(&mut log)?)?;
+        let mut words = listed.split(|byte| *byte == 0).map(|word| word.strip_prefix(b"\n").unwrap_or(word));
+        let (mut trees, mut last, mut is_first) = (Vec::new(), Some(self.commit.clone()), false);
+        while let (Some(commit), Some(status), Some(file)) = (words.next(), words.next(), words.next()) {
+            let is_moved = status.starts_with(b"R") || status.starts_with(b"C");
+            let file = path(if is_moved { words.next().unwrap_or(file) } else { file });
+            // The file's name is the same wherever it lies.
+            let prefix = file.parent().filter(|_| file.ends_with(name)).map(Path::to_owned);
+            if let (Some(prefix), Some(commit), false) = (prefix, &last, status.starts_with(b"D")) {
+                trees.push(Self { prefix, commit: commit.clone(), ..self.clone() });
+            }
+            let commit = String::from_utf8_lossy(commit);
+            let mut ids = commit.split(' ').filter(|id| !id.is_empty());
+            last = ids.nth(1).map(str::to_owned);
+            is_first = last.is_none();
+        }
+        let is_cut = is_first && self.is_shallow()?;
+        Ok(History { trees, is_cut })
+    }
+
+    /// The work tree has something else in the folder, or in the index; what git ignores does not count.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot say.
+    pub(crate) fn is_changed(&self) -> Result<bool, GitError> {
+        let folder = if self.prefix.as_os_str().is_empty() { Path::new(".") } else { &self.prefix };
+        let mut status = self.git(None);
+        // Else git writes the times of the files to the index.
+        status.env("GIT_OPTIONAL_LOCKS", "0");
+        status.args(["status", "--porcelain", "-z", "--untracked-files=normal", "--"]).arg(folder);
+        Ok(!self.done(run(&mut status)?)?.is_empty())
+    }
+
+    /// The same, as people call it.
+    ///
+    /// # Errors
+    ///
+    /// When a link or a submodule led to the folder.
+    pub(crate) fn called(self, revision: String) -> Result<Self, GitError> {
+        Self { revision, ..self }.checked()
+    }
+
+    /// As the user calls it.
+    pub(crate) fn revision(&self) -> &str {
+        &self.revision
+    }
+
+    /// The beginning of the commit's id.
+    pub(crate) fn commit(&self) -> &str {
+        self.commit.get(..10).unwrap_or(&self.commit)
+    }
+
+    fn is_shallow(&self) -> Result<bool, GitError> {
+        let shallow = run(self.git(None).args(["rev-parse", "--is-shallow-repository"]))?;
+        Ok(line(&shallow.stdout) == b"true")
     }
 
     /// Mode, type and object of what the revision has at a path.

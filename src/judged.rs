@@ -72,7 +72,27 @@ pub(crate) struct Judged {
     pub(crate) patch: Patch,
     /// The hooks, where they are compared with those before, in the order in which they run; those that are gone come last.
     pub(crate) hooks: Vec<HookRun>,
+    /// The objects that change sides between versions of a chart, where all its versions are compared.
+    pub(crate) flips: Vec<Flip>,
 }
+
+/// An object that changes sides in the upgrades between some versions of a chart, all alike.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Flip {
+    pub(crate) object: Name,
+    pub(crate) level: Level,
+    pub(crate) was: &'static str,
+    pub(crate) becomes: &'static str,
+    /// Empty where each of the newer versions flips it by itself, and so in the upgrades from all older ones.
+    pub(crate) from: VersionRuns,
+    /// What brought the release to the version before: `install`, or `upgrade` where only that makes the flip.
+    pub(crate) after: &'static str,
+    pub(crate) to: VersionRuns,
+}
+
+/// Versions of a chart, the oldest first, in runs with no other version between.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct VersionRuns(pub(crate) Vec<Vec<String>>);
 
 /// A hook, when it runs, and what became of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -176,6 +196,37 @@ pub(crate) fn are_ignored(count: usize) -> String {
     if count == 1 { "1 finding is ignored".to_owned() } else { format!("{count} findings are ignored") }
 }
 
+impl Flip {
+    /// The columns of a table for people.
+    pub(crate) const COLUMNS: [&str; 5] = ["object", "from", "to", "was", "becomes"];
+
+    pub(crate) fn cells(&self) -> [String; 5] {
+        let Self { object, from, after, to, was, becomes, .. } = self;
+        let from = if from.0.is_empty() { "itself or older".to_owned() } else { from.to_string() };
+        let upgraded = if *after == "upgrade" { ", if upgraded" } else { "" };
+        [object.to_string(), format!("{from}{upgraded}"), to.to_string(), (*was).to_owned(), (*becomes).to_owned()]
+    }
+}
+
+impl fmt::Display for VersionRuns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (run, number) in self.0.iter().zip(0..) {
+            let comma = if number == 0 { "" } else { ", " };
+            match run.as_slice() {
+                [first, .., last] => write!(f, "{comma}{first} – {last}")?,
+                run => write!(f, "{comma}{}", run.concat())?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for VersionRuns {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().flatten())
+    }
+}
+
 impl HookRun {
     /// When it runs, and what became of it, around its name.
     pub(crate) fn words(&self) -> (String, &'static str) {
@@ -252,25 +303,43 @@ impl Judged {
             ignored,
             patch: answer.patch,
             hooks: Vec::new(),
+            flips: Vec::new(),
         }
     }
 
     /// A result of the rules for charts, which no policy is asked for.
     pub(crate) fn of_application(name: &str, (source, place): (String, Place), found: Found) -> Self {
         let [group, kind, namespace, name] = ["argoproj.io", "Application", "", name].map(str::to_owned);
+        let object = Name { group, kind, namespace, name };
+        Self::with_nothing("SYNC", object, (source, place)).with_found(found)
+    }
+
+    /// The result of the upgrades between the versions of a chart, whose records have that name.
+    pub(crate) fn of_versions(
+        record: Name,
+        source: (String, Place),
+        flips: Vec<Flip>,
+        (findings, ignored): (Vec<Finding>, Vec<Finding>),
+    ) -> Self {
+        let is_denied = findings.iter().any(|finding| finding.level == Level::Deny);
+        let verdict = if is_denied { Verdict::Deny } else { Verdict::Allow };
+        Self { verdict, findings, ignored, flips, ..Self::with_nothing("CREATE", record, source) }
+    }
+
+    fn with_nothing(operation: &str, object: Name, (source, place): (String, Place)) -> Self {
         Self {
             source,
             place,
             title: None,
-            operation: "SYNC".to_owned(),
-            object: Name { group, kind, namespace, name },
+            operation: operation.to_owned(),
+            object,
             verdict: Verdict::Allow,
             findings: Vec::new(),
             ignored: Vec::new(),
             patch: Patch::default(),
             hooks: Vec::new(),
+            flips: Vec::new(),
         }
-        .with_found(found)
     }
 
     /// Adds what the rules for charts have found.
@@ -314,7 +383,8 @@ impl Judged {
 
     /// The verdict and the findings are those of another result.
     pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
-        (self.verdict, &self.findings, &self.hooks) == (other.verdict, &other.findings, &other.hooks)
+        (self.verdict, &self.findings, &self.hooks, &self.flips)
+            == (other.verdict, &other.findings, &other.hooks, &other.flips)
     }
 
     pub(crate) fn of_source(self, source: String) -> Self {
@@ -353,6 +423,10 @@ impl Judged {
     pub(crate) fn retaining(mut self, keep: impl Fn(&Finding) -> bool) -> Self {
         self.findings.retain(&keep);
         self.ignored.retain(keep);
+        let findings = &self.findings;
+        let is_found =
+            |flip: &Flip| findings.iter().any(|found| (&found.object, found.level) == (&flip.object, flip.level));
+        self.flips.retain(is_found);
         if self.findings.iter().all(|finding| finding.level != Level::Deny) {
             self.verdict = if self.patch.is_empty() { Verdict::Allow } else { Verdict::Normalize };
         }

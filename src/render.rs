@@ -83,7 +83,17 @@ impl Render {
     /// hooks that it ran and did not delete.
     #[must_use]
     pub fn left_by_install(&self, name: &str, namespace: &str) -> Vec<Value> {
-        self.documents.iter().flat_map(|document| left_by_install(document, name, namespace)).collect()
+        self.left_by([Event::PreInstall, Event::PostInstall], name, namespace)
+    }
+
+    /// The same of a finished upgrade.
+    #[must_use]
+    pub fn left_by_upgrade(&self, name: &str, namespace: &str) -> Vec<Value> {
+        self.left_by([Event::PreUpgrade, Event::PostUpgrade], name, namespace)
+    }
+
+    fn left_by(&self, events: [Event; 2], name: &str, namespace: &str) -> Vec<Value> {
+        self.documents.iter().flat_map(|document| left_by(document, events, name, namespace)).collect()
     }
 }
 
@@ -108,12 +118,12 @@ fn read_from_helm(text: &str) -> Result<Option<Document>, InputError> {
     }
 }
 
-fn left_by_install(document: &Document, release: &str, namespace: &str) -> Vec<Value> {
+fn left_by(document: &Document, [before, after]: [Event; 2], release: &str, namespace: &str) -> Vec<Value> {
     let is_left = match document.identity {
         Identity::Resource => true,
         Identity::Hook(events) => {
             let policies = document.head.annotations.get(helm::HOOK_DELETE_POLICY);
-            let runs = events.contains(Event::PreInstall) || events.contains(Event::PostInstall);
+            let runs = events.contains(before) || events.contains(after);
             let is_deleted = |policies: &String| DeletePolicies::parse(policies).contains(DeletePolicy::HookSucceeded);
             runs && !policies.is_some_and(is_deleted)
         }

@@ -3,6 +3,7 @@
 mod arguments;
 mod causes;
 mod compare;
+mod history;
 mod many;
 pub(super) mod renders;
 mod syncs;

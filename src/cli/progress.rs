@@ -44,6 +44,11 @@ impl Progress {
         self.begin(Some(count as u64), "{bar:40} {pos}/{len} charts {eta}");
     }
 
+    /// Begins with that many versions of a chart.
+    pub(super) fn versions(&mut self, count: usize) {
+        self.begin(Some(count as u64), "{bar:40} {pos}/{len} versions {eta}");
+    }
+
     fn begin(&mut self, total: Option<u64>, template: &'static str) {
         self.finish();
         (self.total, self.template) = (total, template);

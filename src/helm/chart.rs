@@ -81,6 +81,14 @@ pub fn ask_for_the_time(templates: &Templates) -> bool {
     templates.values().any(|source| calls(source, "now"))
 }
 
+/// A template can tell an upgrade from an install: it asks for the operation, the revision or the time, or renders texts
+/// that may.
+#[must_use]
+pub fn tell_upgrades(templates: &Templates) -> bool {
+    let names_it = |source: &String| ["IsInstall", "IsUpgrade", "Revision"].iter().any(|field| source.contains(field));
+    templates.values().any(|source| names_it(source) || calls(source, "now") || calls(source, "tpl"))
+}
+
 const VALUES: &str = "values.yaml";
 
 /// Copies a chart, a folder or an archive, into a folder: in the copy some things are others.

@@ -94,7 +94,8 @@ pub fn dropped_hooks(said: &str) -> Vec<String> {
 }
 
 /// The error alone, without the warnings before it and the hint at a flag of `helm`.
-fn error_of(said: &str) -> &str {
+#[must_use]
+pub fn error_of(said: &str) -> &str {
     let error = said.split_once("Error: ").map_or(said, |(_, error)| error);
     error.split_once("\n\nUse --debug").map_or(error, |(error, _)| error)
 }

@@ -9,9 +9,10 @@ use stable_hooks_policy::name::Name;
 use stable_hooks_policy::shown::{GLUE, Visible, glued};
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
+use super::table;
 use super::tally::Tally;
 use super::writer::Writer;
-use crate::judged::{Finding, HookRun, Judged, Judging, Level, Summary, Verdict};
+use crate::judged::{Finding, Flip, HookRun, Judged, Judging, Level, Summary, Verdict};
 
 const WIDTH: usize = 80;
 
@@ -50,9 +51,17 @@ fn write_judged(out: &mut dyn Write, judged: &Judged) -> io::Result<()> {
         None => format!("{} {} ({})", Visible(&judged.operation), judged.object, Visible(&judged.source)),
     };
     fill(out, "", &format!("{style}{word}{style:#} {title}"))?;
+    write_flips(out, &judged.flips)?;
     write_findings(out, judged)?;
     write_hooks(out, &judged.hooks)?;
     judged.patch.0.iter().try_for_each(|operation| write_operation(out, operation))
+}
+
+/// Which upgrades between versions flip what.
+fn write_flips(out: &mut dyn Write, flips: &[Flip]) -> io::Result<()> {
+    let rows: Vec<_> = flips.iter().map(|flip| (style_of(flip.level), flip.cells())).collect();
+    let columns = Flip::COLUMNS.map(str::to_uppercase);
+    table::write(out, columns.each_ref().map(String::as_str), &rows)
 }
 
 /// What became of each hook, in their order.
@@ -111,18 +120,22 @@ pub(crate) fn write_cause(
 
 /// The level, the rule and the field.
 pub(super) fn head(finding: &Finding) -> String {
-    let color = match finding.level {
-        Level::Deny => AnsiColor::Red,
-        Level::Warn => AnsiColor::Yellow,
-        Level::Fix => AnsiColor::Cyan,
-    };
-    let style = Style::new().fg_color(Some(color.into()));
+    let style = style_of(finding.level);
     let mut head = format!("{style}{}{style:#}", finding.level.as_str());
     for part in [finding.rule_text(), &finding.field()].into_iter().filter(|part| !part.is_empty()) {
         head.push(' ');
         head.push_str(&Visible(part).to_string());
     }
     head
+}
+
+fn style_of(level: Level) -> Style {
+    let color = match level {
+        Level::Deny => AnsiColor::Red,
+        Level::Warn => AnsiColor::Yellow,
+        Level::Fix => AnsiColor::Cyan,
+    };
+    Style::new().fg_color(Some(color.into()))
 }
 
 pub(super) fn write_help(out: &mut dyn Write, finding: &Finding) -> io::Result<()> {

@@ -14,7 +14,7 @@ use stable_hooks_policy::cause::grouped;
 
 use super::tally::Tally;
 use super::writer::Writer;
-use crate::judged::{Finding, HookRun, Judged, Judging, Level, Summary, Verdict, are_ignored};
+use crate::judged::{Finding, Flip, HookRun, Judged, Judging, Level, Summary, Verdict, are_ignored};
 pub(crate) use cause::{cause, paragraph};
 pub(crate) use comment::{Comment, Section};
 pub(crate) use text::{cell, code, prose};
@@ -134,8 +134,25 @@ fn section(judged: &Judged) -> Section {
     let causes = by_file.into_iter().flat_map(|findings| grouped(findings, &|finding| finding.cause()));
     let place = judged.place.line.map(|_| &judged.place);
     let causes = causes.map(|findings| cause("", &findings, Some(&judged.object), place));
-    let items = causes.chain(patch(judged)).chain(hooks(&judged.hooks)).map(|item| format!("\n\n{item}")).collect();
+    let items = flips(&judged.flips)
+        .into_iter()
+        .chain(causes)
+        .chain(patch(judged))
+        .chain(hooks(&judged.hooks))
+        .map(|item| format!("\n\n{item}"))
+        .collect();
     Section { head: format!("#### {verdict}: {title}"), items, called: FINDINGS }
+}
+
+/// Which upgrades between versions flip what, as a table.
+fn flips(flips: &[Flip]) -> Option<String> {
+    let mut table = format!("| {} |\n|---|---|---|---|---|", Flip::COLUMNS.join(" | "));
+    for flip in flips {
+        let [object, rest @ ..] = flip.cells();
+        let rest = rest.map(|text| cell(&prose(&text))).join(" | ");
+        let _ = write!(table, "\n| {} | {rest} |", cell(&code(&object)));
+    }
+    (!flips.is_empty()).then_some(table)
 }
 
 /// What became of each hook, one below the other.

@@ -17,7 +17,12 @@ use crate::helms::{command, folder, helms, path_with, path_with_script, stable_h
 const RELEASE: &str = ".github/workflows/release.yml";
 
 /// What wants a cluster, a repository, or minutes: how it begins, and which file runs the same with which words.
-const ELSEWHERE: [(&str, &str, &str); 24] = [
+const ELSEWHERE: [(&str, &str, &str); 25] = [
+    (
+        "stable-hooks chart charts/orders --against-all",
+        "tests/it/chart_history.rs",
+        "[\"chart\", \"charts/orders\", \"--against-all\"",
+    ),
     (
         "stable-hooks chart ./orders --argocd --against-ref",
         "tests/it/chart_argocd.rs",

@@ -167,7 +167,7 @@ fn docs_every_verb_s_json_is_explained() {
 }
 
 /// The section that explains findings and the summary, as other sections say.
-const OF_FINDINGS: &str = "`review`, `chart` and `release`";
+pub(crate) const OF_FINDINGS: &str = "`review`, `chart` and `release`";
 
 /// The page says of every key of a document what it means, in the section of its verb.
 pub(crate) fn assert_json_is_explained(heading: &str, document: &str) {

@@ -19,6 +19,7 @@ mod chart_changes;
 mod chart_configuration;
 mod chart_files;
 mod chart_helm;
+mod chart_history;
 mod chart_many;
 mod chart_references;
 mod chart_renders;

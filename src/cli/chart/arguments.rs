@@ -1,6 +1,7 @@
 //! Arguments about what is rendered, and with what.
 
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -33,6 +34,8 @@ pub(in crate::cli) struct Arguments {
     /// Judge the upgrade from the chart, and values files, as they were at this git revision
     #[arg(long, value_name = "REVISION", conflicts_with_all = ["against", "release", "install", "reuse_values", "reset_values", "reset_then_reuse_values"])]
     pub(super) against_ref: Option<String>,
+    #[command(flatten)]
+    pub(super) history: HistoryArguments,
     /// The repository of the chart, as `helm template` takes it
     #[arg(long, value_name = "URL", requires = "chart", conflicts_with = "install")]
     pub(super) repo: Option<String>,
@@ -52,6 +55,19 @@ pub(in crate::cli) struct Arguments {
     pub(super) no_config: bool,
     #[command(flatten)]
     pub(in crate::cli) judge: JudgeArguments,
+}
+
+/// The arguments about a chart's versions.
+#[derive(Debug, Args)]
+pub(super) struct HistoryArguments {
+    /// Judge the upgrades between all versions of the chart that its git history has, each from every older one: what flips,
+    /// from which version to which. The history is that of the first parents; each version is what its last commit had, the
+    /// newest the work tree
+    #[arg(long, conflicts_with_all = ["against", "against_ref", "against_values", "release", "install", "argocd", "cluster", "repo", "version", "diff", "show_values"])]
+    pub(super) against_all: bool,
+    /// With --against-all: the newest versions, so many of them
+    #[arg(long, value_name = "COUNT", default_value = "50", requires = "against_all")]
+    pub(super) against_versions: NonZeroUsize,
 }
 
 impl Arguments {

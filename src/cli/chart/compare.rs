@@ -6,6 +6,7 @@ use std::path::Path;
 use std::thread;
 
 use helm::HOOK;
+use helm::operation::Operation;
 use helm::storage::Storage;
 use helm::write::{Document, Revision};
 use stable_hooks_host::cluster::ClusterView;
@@ -152,6 +153,18 @@ impl Compared {
         };
         (self.says, judged)
     }
+}
+
+/// Judges the upgrade over what the operation before rendered, an install or an upgrade itself, and nothing else. The cluster
+/// is what that operation leaves.
+pub(super) fn judge_after(
+    operation: Operation,
+    arguments: &RenderArguments,
+    renders: &Renders,
+    judge: &Judge,
+) -> Result<Judged, String> {
+    let cluster = ClusterView::empty();
+    Compare { arguments, task: None, judge, cluster, renders, diff: None }.judge_after(operation)
 }
 
 fn is_flip(finding: &Finding) -> bool {
@@ -321,6 +334,20 @@ impl Compare<'_> {
         });
         let first = first.unwrap_or_else(|_| Err("cannot judge the install".to_owned()))?;
         Ok((Some((install, Some(self.without_guesses(first)))), second?))
+    }
+
+    fn judge_after(&self, operation: Operation) -> Result<Judged, String> {
+        let Renders { install: Some(before), upgrade, namespace, .. } = self.renders else {
+            return Err("there is no render to upgrade from".to_owned());
+        };
+        let name = self.arguments.release_name();
+        let (version, status, left) = match operation {
+            Operation::Install => (1, "pending-install", before.left_by_install(name, namespace)),
+            Operation::Upgrade | Operation::Rollback => (2, "pending-upgrade", before.left_by_upgrade(name, namespace)),
+        };
+        let before = self.record(&Revision { version, status, templates: &Templates::new(), ..self.revision(before) });
+        let upgrade = self.record(&Revision { version: version + 1, ..self.revision(upgrade) });
+        self.verdict(&upgrade, Some(&before), &self.cluster.with_objects(left))
     }
 
     /// The upgrade over an install; one that comes soon adds its denials.

@@ -8,6 +8,7 @@ use stable_hooks_policy::shown::Visible;
 
 use super::arguments::Arguments;
 use super::compare::{Compared, compare, compare_one, installed, judge as judge_of, no_folder};
+use super::history::{self, OfSet};
 use super::syncs::{sync, sync_one};
 use super::task::{Chart, GivenValues, Task, values_at};
 use crate::cli::arguments::Judge;
@@ -103,29 +104,36 @@ pub(super) fn judge(arguments: &Arguments, run: &mut Run) -> Result<(), Failure>
 
 /// Judges all charts side by side and tells what each came to in the order in which they were given.
 fn tell(items: Vec<Result<Item, Failure>>, shared: &Shared<'_>, run: &mut Run) {
-    run.begin_charts(items.len());
     let (mut waiting, mut finished, mut due) = (BTreeMap::new(), 0, 0);
     let (mut ignored, mut known) = (BTreeMap::new(), BTreeSet::new());
-    side_by_side(
-        items,
-        |item| shared.done(item),
-        |number, done| {
-            finished += 1;
-            run.advance_to(finished);
-            waiting.insert(number, done);
-            while let Some(Done { told, judged, ignored: count, house }) = waiting.remove(&due) {
-                // Charts of one house file have its faults in common.
-                if !told.repeats(&mut known) {
-                    run.tell(told);
-                }
-                for judged in &judged {
-                    run.push(judged);
-                }
-                *ignored.entry(house).or_insert(0) += count;
-                due += 1;
+    let is_by_versions = shared.arguments.history.against_all;
+    if !is_by_versions {
+        run.begin_charts(items.len());
+    }
+    let mut tell = |number, done| {
+        finished += 1;
+        run.advance_to(finished);
+        waiting.insert(number, done);
+        while let Some(Done { told, judged, ignored: count, house }) = waiting.remove(&due) {
+            // Charts of one house file have its faults in common.
+            if !told.repeats(&mut known) {
+                run.tell(told);
             }
-        },
-    );
+            for judged in &judged {
+                run.push(judged);
+            }
+            *ignored.entry(house).or_insert(0) += count;
+            due += 1;
+        }
+    };
+    if is_by_versions {
+        // The versions of each are rendered side by side, with a bar of their own.
+        for (number, item) in items.into_iter().enumerate() {
+            tell(number, shared.done(item));
+        }
+    } else {
+        side_by_side(items, |item| shared.done(item), tell);
+    }
     run.end_progress();
     for (house, count) in ignored {
         run.count_ignored(count);
@@ -293,17 +301,23 @@ impl Shared<'_> {
         let (mut results, mut ignored) = (Vec::<Found>::new(), BTreeSet::new());
         let sets = item.sets(self)?;
         let is_only = sets.len() == 1;
+        let mut histories = self.histories(item, &sets, &judge, told)?.into_iter();
         for (set, at) in sets.into_iter().zip(0..) {
             let mut of_set = Told::default();
-            let compared = self.task(chart, old.as_ref(), &set, format!("{number}-{at}")).and_then(|task| {
-                let renders = &self.arguments.renders;
-                if renders.argocd {
-                    let synced = sync(Some(&task), renders, &judge, self.arguments.detail(), &mut of_set)?;
-                    return Ok(Some((task, synced.parts())));
-                }
-                let compared = compare(Some(&task), renders, &self.installed, &judge, diff, &mut of_set)?;
-                Ok(compared.map(|compared| (task, compared.parts())))
-            });
+            let compared = if let Some(OfSet { told, judged }) = histories.next() {
+                of_set.append(told);
+                judged.map(Some)
+            } else {
+                self.task(chart, old.as_ref(), &set, format!("{number}-{at}")).and_then(|task| {
+                    let renders = &self.arguments.renders;
+                    if renders.argocd {
+                        let synced = sync(Some(&task), renders, &judge, self.arguments.detail(), &mut of_set)?;
+                        return Ok(Some(synced.parts()));
+                    }
+                    let compared = compare(Some(&task), renders, &self.installed, &judge, diff, &mut of_set)?;
+                    Ok(compared.map(Compared::parts))
+                })
+            };
             let compared = match (compared, &set) {
                 (Ok(compared), _) => compared,
                 // Such a chart is made to be given values.
@@ -320,8 +334,8 @@ impl Shared<'_> {
                 }
             };
             told.append(of_set);
-            let Some((task, (says, judged))) = compared else { continue };
-            let is_told = |finding: &Finding| !is_ignored(house.as_ref(), finding, &task);
+            let Some((says, judged)) = compared else { continue };
+            let is_told = |finding: &Finding| !is_ignored(house.as_ref(), finding, chart);
             let found = judged.findings().iter().chain(&judged.ignored);
             ignored.extend(found.filter(|finding| !is_told(finding)).cloned());
             let judged = judged.retaining(is_told);
@@ -337,6 +351,24 @@ impl Shared<'_> {
             is_only && matches!(results.as_slice(), [Found { sets, .. }] if matches!(sets[..], [ValueSet::Given]));
         let named = results.into_iter().map(|found| found.named(&chart.source, is_alone)).collect();
         Ok((named, ignored.len()))
+    }
+
+    /// What comes of the versions of a chart with each set of values, where those are asked for.
+    fn histories(
+        &self,
+        Item { chart, number, .. }: &Item,
+        sets: &[ValueSet],
+        judge: &Judge,
+        told: &mut Told,
+    ) -> Result<Vec<OfSet>, Failure> {
+        if !self.arguments.history.against_all {
+            return Ok(Vec::new());
+        }
+        let tasks = sets.iter().zip(0..).map(|(set, at)| self.task(chart, None, set, format!("{number}-{at}")));
+        let tasks = tasks.collect::<Result<Vec<_>, _>>()?;
+        let Self { arguments, folder, .. } = *self;
+        history::Versions { arguments, chart, tasks: &tasks, judge, folder, called: format!("versions-{number}") }
+            .judge(told)
     }
 
     /// One chart with one set of values, in folders of that name.
@@ -381,14 +413,14 @@ impl Shared<'_> {
     }
 }
 
-fn is_ignored(house: Option<&House>, finding: &Finding, task: &Task<'_>) -> bool {
+fn is_ignored(house: Option<&House>, finding: &Finding, chart: &Chart) -> bool {
     let (Some(house), Some(rule)) = (house, finding.rule.as_deref()) else { return false };
     let file = match &finding.template {
-        None => task.chart.clone(),
-        Some(place) => match Path::new(&place.file).strip_prefix(&task.source) {
-            Ok(inside) => task.chart.join(inside),
+        None => chart.chart.clone(),
+        Some(place) => match Path::new(&place.file).strip_prefix(&chart.source) {
+            Ok(inside) => chart.chart.join(inside),
             // Helm calls what is packed by the chart's name.
-            Err(_) => task.chart.join(Path::new(&place.file).components().skip(1).collect::<PathBuf>()),
+            Err(_) => chart.chart.join(Path::new(&place.file).components().skip(1).collect::<PathBuf>()),
         },
     };
     house.ignores(rule, &file)

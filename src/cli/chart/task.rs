@@ -139,11 +139,25 @@ impl Chart {
                 "{shown} is a link: what it leads to now is compared with what that was at {revision}"
             ));
         }
+        self.of_tree(&tree, &metadata, folder, told).map(Some)
+    }
+
+    /// The chart as a revision has it, whose Chart.yaml this is.
+    pub(super) fn of_tree(
+        &self,
+        tree: &Tree,
+        metadata: &[u8],
+        folder: &Part<'_>,
+        told: &mut Told,
+    ) -> Result<Self, Failure> {
+        let Self { chart, source } = self;
+        let (shown, revision) = (Visible(source), tree.revision());
+        let fail = |reason: &dyn Display| Failure(format!("{shown}: {reason}"));
         let lock = tree.file("Chart.lock").map_err(|error| fail(&error))?;
         let reaches_out = metadata.windows(FILE.len()).any(|bytes| bytes == FILE);
         let extent = if reaches_out { Extent::Repository } else { Extent::Folder };
         let old = tree.write(folder.path(), extent).map_err(|error| fail(&error))?;
-        let wanted = Dependencies::of(&metadata);
+        let wanted = Dependencies::of(metadata);
         let agree = match lock {
             Some(lock) => fs::read(chart.join("Chart.lock")).is_ok_and(|now| now == lock),
             None => fs::read(chart.join("Chart.yaml")).is_ok_and(|now| Dependencies::of(&now) == wanted),
@@ -165,7 +179,7 @@ impl Chart {
                 ))
             })?;
         }
-        Ok(Some(Self { chart: old, source: format!("{source} at {revision}") }))
+        Ok(Self { chart: old, source: format!("{source} at {revision}") })
     }
 }
 

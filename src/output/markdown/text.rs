@@ -8,8 +8,8 @@ use stable_hooks_policy::shown::Visible;
 /// What may stand around a word without meaning anything.
 const AROUND: [char; 7] = ['.', ',', ':', ';', '?', '…', ')'];
 
-/// A sign between two words that nobody reads anything into.
-const ARROW: &str = "→";
+/// Signs between two words that nobody reads anything into.
+const BETWEEN: [&str; 2] = ["→", "–"];
 
 /// GitHub links a word of so many hexadecimal digits to a commit.
 const COMMIT: usize = 7;
@@ -66,7 +66,7 @@ fn word(text: &str, is_first: bool) -> String {
 
 /// Letters, as they stand in any sentence, or a small number.
 fn is_plain(word: &str) -> bool {
-    if word == ARROW || is_number(word) {
+    if BETWEEN.contains(&word) || is_number(word) {
         return word.len() < COMMIT;
     }
     let is_commit = word.split(|letter: char| !letter.is_ascii_hexdigit()).any(|run| run.len() >= COMMIT);
@@ -102,7 +102,7 @@ mod tests {
             match event {
                 Event::Text(part) => {
                     let is_harmless =
-                        |character: char| " -'(….,:;?)→".contains(character) || character.is_alphanumeric();
+                        |character: char| " -'(….,:;?)→–".contains(character) || character.is_alphanumeric();
                     assert!(part.chars().all(is_harmless), "{part:?} is no code in {markdown:?}");
                     let hidden = part.split(|character: char| !character.is_ascii_hexdigit()).any(|run| run.len() > 6);
                     assert!(!hidden, "{part:?} could be a commit");
@@ -134,6 +134,7 @@ mod tests {
             ("thanks @octocat, fixes #12 and GH-12", "thanks `@octocat`, fixes `#12` and `GH-12`"),
             ("www.evil.example </details> a|b", "`www.evil.example` `</details>` `a|b`"),
             ("1. no list", "`1`. no list"),
+            ("0.1.0 – 0.2.0", "`0.1.0` – `0.2.0`"),
             ("- no\nlist", "`-` no list"),
             ("defaced 1234567", "`defaced` `1234567`"),
             ("an `open quote", "an `` `open quote ``"),
