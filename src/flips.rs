@@ -156,10 +156,10 @@ fn counted(count: usize, other: &str, what: &str) -> Option<String> {
 
 fn value_change(Change { path, from, to }: &Change, shown: impl Fn(&Value) -> String) -> ValueChange {
     let shown = |value| Shown(&shown(value)).to_string();
-    ValueChange { path: Shown(&path.to_string()).to_string(), from: shown(from), to: shown(to) }
+    ValueChange { path: Shown(&path.to_string()).to_string(), from: shown(from), to: shown(to), place: None }
 }
 
-fn told(ValueChange { path, from, to }: &ValueChange) -> String {
+fn told(ValueChange { path, from, to, .. }: &ValueChange) -> String {
     format!("`{path}`, changed from {from} to {to}")
 }
 

@@ -8,9 +8,12 @@ pub mod said;
 pub mod values;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use helm::record::ApplyMethod;
 use thiserror::Error;
@@ -27,6 +30,8 @@ pub struct Options {
     pub api_versions: Vec<String>,
     /// Further arguments of `helm template`, as they are.
     pub more: Vec<OsString>,
+    /// A render that takes longer is given up.
+    pub limit: Option<Duration>,
 }
 
 /// Why there is no rendered text.
@@ -46,6 +51,8 @@ pub enum HelmError {
     Pull { said: Vec<u8> },
     #[error("`helm dependency build` fails: {}", last_line(said))]
     Dependencies { said: Vec<u8> },
+    #[error("helm takes longer than {} seconds to render it", limit.as_secs())]
+    TooSlow { limit: Duration },
     #[error("helm could not render the chart ({status}); its own words are above")]
     Failed { status: ExitStatus, said: Vec<u8> },
 }
@@ -142,7 +149,11 @@ impl Helm {
         helm.args(options.kube_version.iter().flat_map(|version| ["--kube-version", version]));
         helm.args(options.api_versions.iter().flat_map(|version| ["--api-versions", version]));
         helm.args(&options.more);
-        let output = helm.stdin(Stdio::null()).output().map_err(HelmError::of_run)?;
+        helm.stdin(Stdio::null());
+        let output = match options.limit {
+            Some(limit) => output_within(limit, &mut helm)?,
+            None => helm.output().map_err(HelmError::of_run)?,
+        };
         if output.status.success() {
             return Ok(output);
         }
@@ -157,6 +168,38 @@ impl Helm {
         let version = version.map_err(HelmError::of_run)?;
         Ok(String::from_utf8_lossy(&version.stdout).contains("v2."))
     }
+}
+
+/// Runs a program that is ended where it takes longer.
+fn output_within(limit: Duration, program: &mut Command) -> Result<Output, HelmError> {
+    let mut child = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(HelmError::of_run)?;
+    let (sender, receiver) = mpsc::channel();
+    let read = |pipe: Option<Box<dyn Read + Send>>| {
+        let sender = sender.clone();
+        thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let result = pipe.map_or(Ok(0), |mut pipe| pipe.read_to_end(&mut bytes));
+            // Nobody waits any more for what comes too late.
+            let _ = sender.send(());
+            result.map(|_| bytes)
+        })
+    };
+    let stdout = read(child.stdout.take().map(|pipe| Box::new(pipe) as _));
+    let stderr = read(child.stderr.take().map(|pipe| Box::new(pipe) as _));
+    let begun = Instant::now();
+    // Both are at their end when the program is.
+    for _ in 0..2 {
+        if receiver.recv_timeout(limit.saturating_sub(begun.elapsed())).is_err() {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(HelmError::TooSlow { limit });
+        }
+    }
+    let status = child.wait().map_err(HelmError::Run)?;
+    let bytes = |thread: JoinHandle<io::Result<Vec<u8>>>| {
+        thread.join().unwrap_or_else(|_| Err(io::Error::other("its words cannot be read"))).map_err(HelmError::Run)
+    };
+    Ok(Output { status, stdout: bytes(stdout)?, stderr: bytes(stderr)? })
 }
 
 /// Helm's reason stands last; what stands before it are warnings.

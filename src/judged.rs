@@ -1,7 +1,9 @@
 //! Results, for people: one object, what was said about it, and where that stands.
 
+mod flip;
+mod place;
+
 use std::collections::BTreeSet;
-use std::fmt;
 use std::mem;
 
 use json_patch::Patch;
@@ -19,6 +21,8 @@ use stable_hooks_policy::wire::{FINDINGS_ANNOTATION, IGNORED_ANNOTATION, NOTES_A
 
 use crate::changes::ShownChange;
 use crate::engine::Answer;
+pub(crate) use flip::{Flip, ValueChange, VersionRuns};
+pub(crate) use place::{Level, Place};
 
 /// The outcome of a run, in numbers.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
@@ -45,14 +49,6 @@ pub(crate) enum Judging {
     Charts,
 }
 
-/// Where something is written.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Place {
-    pub(crate) file: String,
-    /// From 1.
-    pub(crate) line: Option<usize>,
-}
-
 /// One object and what was said about it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Judged {
@@ -75,24 +71,6 @@ pub(crate) struct Judged {
     /// The objects that change sides between versions of a chart, where all its versions are compared.
     pub(crate) flips: Vec<Flip>,
 }
-
-/// An object that changes sides in the upgrades between some versions of a chart, all alike.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Flip {
-    pub(crate) object: Name,
-    pub(crate) level: Level,
-    pub(crate) was: &'static str,
-    pub(crate) becomes: &'static str,
-    /// Empty where each of the newer versions flips it by itself, and so in the upgrades from all older ones.
-    pub(crate) from: VersionRuns,
-    /// What brought the release to the version before: `install`, or `upgrade` where only that makes the flip.
-    pub(crate) after: &'static str,
-    pub(crate) to: VersionRuns,
-}
-
-/// Versions of a chart, the oldest first, in runs with no other version between.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct VersionRuns(pub(crate) Vec<Vec<String>>);
 
 /// A hook, when it runs, and what became of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -154,33 +132,6 @@ pub(crate) struct Finding {
     pub(crate) values: Vec<ValueChange>,
 }
 
-/// A changed value of a chart, as it may be shown.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(crate) struct ValueChange {
-    /// As Helm's `--set` takes it.
-    pub(crate) path: String,
-    pub(crate) from: String,
-    pub(crate) to: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Level {
-    Deny,
-    Warn,
-    Fix,
-}
-
-impl Level {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Deny => "deny",
-            Self::Warn => "warn",
-            Self::Fix => "fix",
-        }
-    }
-}
-
 impl Summary {
     pub(crate) fn count(&mut self, judged: &Judged) {
         self.objects += 1;
@@ -194,37 +145,6 @@ impl Summary {
 /// How many findings are ignored: the beginning of a sentence.
 pub(crate) fn are_ignored(count: usize) -> String {
     if count == 1 { "1 finding is ignored".to_owned() } else { format!("{count} findings are ignored") }
-}
-
-impl Flip {
-    /// The columns of a table for people.
-    pub(crate) const COLUMNS: [&str; 5] = ["object", "from", "to", "was", "becomes"];
-
-    pub(crate) fn cells(&self) -> [String; 5] {
-        let Self { object, from, after, to, was, becomes, .. } = self;
-        let from = if from.0.is_empty() { "itself or older".to_owned() } else { from.to_string() };
-        let upgraded = if *after == "upgrade" { ", if upgraded" } else { "" };
-        [object.to_string(), format!("{from}{upgraded}"), to.to_string(), (*was).to_owned(), (*becomes).to_owned()]
-    }
-}
-
-impl fmt::Display for VersionRuns {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (run, number) in self.0.iter().zip(0..) {
-            let comma = if number == 0 { "" } else { ", " };
-            match run.as_slice() {
-                [first, .., last] => write!(f, "{comma}{first} – {last}")?,
-                run => write!(f, "{comma}{}", run.concat())?,
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Serialize for VersionRuns {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().flatten())
-    }
 }
 
 impl HookRun {
@@ -271,13 +191,6 @@ impl Serialize for HookRun {
         fields.serialize_field("since", since)?;
         fields.serialize_field("changes", self.changes())?;
         fields.end()
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.file)?;
-        self.line.map_or(Ok(()), |line| write!(f, ":{line}"))
     }
 }
 
@@ -344,12 +257,18 @@ impl Judged {
 
     /// Adds what the rules for charts have found.
     pub(crate) fn with_found(mut self, found: Found) -> Self {
-        self.findings.extend(found.findings.into_iter().map(Finding::from));
-        self.ignored.extend(found.ignored.into_iter().map(Finding::from));
+        let [findings, ignored] =
+            [found.findings, found.ignored].map(|found| found.into_iter().map(Finding::from).collect());
+        self.add(findings, ignored);
+        self.with_warnings(&found.notes.into_iter().map(|note| note.message).collect::<Vec<_>>())
+    }
+
+    pub(crate) fn add(&mut self, findings: Vec<Finding>, ignored: Vec<Finding>) {
+        self.findings.extend(findings);
+        self.ignored.extend(ignored);
         if self.findings.iter().any(|finding| finding.level == Level::Deny) {
             self.verdict = Verdict::Deny;
         }
-        self.with_warnings(&found.notes.into_iter().map(|note| note.message).collect::<Vec<_>>())
     }
 
     /// One result of two that were asked for one thing: the other's object, and what both found, once.

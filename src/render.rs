@@ -72,6 +72,18 @@ impl Render {
         by_name.get(name).into_iter().flatten().filter_map(|place| self.documents.get(*place))
     }
 
+    /// The same with no more than a head of what is neither a hook nor judged: all that tells who changes sides.
+    #[must_use]
+    pub fn reduced(mut self) -> Self {
+        let documents = self.documents.iter_mut();
+        for document in documents.filter(|one| one.identity == Identity::Resource && !is_looked_at(&one.head)) {
+            let Head { api_version, kind, name, namespace, labels, annotations } = &document.head;
+            let metadata = json!({"name": name, "namespace": namespace, "labels": labels, "annotations": annotations});
+            document.text = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata}).to_string();
+        }
+        self
+    }
+
     /// The chart's name, with which every template's path begins.
     #[must_use]
     pub fn chart(&self) -> &str {

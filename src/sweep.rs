@@ -1,5 +1,6 @@
 //! Which other values a chart is tried with, to find those whose change flips an object.
 
+pub(crate) mod line;
 mod others;
 mod schema;
 

@@ -1,7 +1,7 @@
 //! A chart's files: its templates, and a private copy that renders as a later revision of a release.
 
 mod archive;
-mod files;
+pub mod files;
 mod printed;
 
 use std::borrow::Cow;
@@ -16,7 +16,6 @@ use regex::{Captures, Regex};
 
 use super::ignore::{self, Rules};
 use archive::{MOST_BYTES, Pack, pack, unpack};
-pub use files::files;
 use printed::PRINTER;
 pub use printed::take_values;
 
@@ -82,11 +81,13 @@ pub fn ask_for_the_time(templates: &Templates) -> bool {
 }
 
 /// A template can tell an upgrade from an install: it asks for the operation, the revision or the time, or renders texts
-/// that may.
+/// that may. `texts` are those, where they are known.
 #[must_use]
-pub fn tell_upgrades(templates: &Templates) -> bool {
-    let names_it = |source: &String| ["IsInstall", "IsUpgrade", "Revision"].iter().any(|field| source.contains(field));
-    templates.values().any(|source| names_it(source) || calls(source, "now") || calls(source, "tpl"))
+pub fn tell_upgrades(templates: &Templates, texts: Option<&str>) -> bool {
+    let names_it = |source: &str| ["IsInstall", "IsUpgrade", "Revision"].iter().any(|field| source.contains(field));
+    let texts_tell = texts.is_none_or(|texts| names_it(texts) || texts.contains("now"));
+    let mut sources = templates.values();
+    sources.any(|source| names_it(source) || calls(source, "now") || (texts_tell && calls(source, "tpl")))
 }
 
 const VALUES: &str = "values.yaml";

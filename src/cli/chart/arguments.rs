@@ -3,9 +3,11 @@
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
+use super::sweep::Limits;
 use crate::changes::Detail;
 use crate::cli::arguments::JudgeArguments;
 use crate::cli::outcome::{Failure, namespace_in_use, namespace_of_helm};
@@ -36,6 +38,16 @@ pub(in crate::cli) struct Arguments {
     pub(super) against_ref: Option<String>,
     #[command(flatten)]
     pub(super) history: HistoryArguments,
+    /// Find the values whose change flips an object: the chart is rendered with others in the place of those that decide
+    /// about its hooks
+    #[arg(long, conflicts_with_all = ["release", "install", "argocd", "against_all"])]
+    pub(super) sweep: bool,
+    /// How many renders --sweep may take, besides the install and the upgrade
+    #[arg(long, value_name = "N", default_value_t = 200, requires = "sweep")]
+    sweep_renders: usize,
+    /// How long one render of --sweep may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "sweep")]
+    sweep_timeout: u64,
     /// The repository of the chart, as `helm template` takes it
     #[arg(long, value_name = "URL", requires = "chart", conflicts_with = "install")]
     pub(super) repo: Option<String>,
@@ -71,6 +83,11 @@ pub(super) struct HistoryArguments {
 }
 
 impl Arguments {
+    pub(super) fn sweep(&self) -> Option<Limits> {
+        let time = Duration::from_secs(self.sweep_timeout);
+        self.sweep.then_some(Limits { renders: self.sweep_renders, time })
+    }
+
     /// What is told of the hooks' changes where they are asked for.
     pub(super) fn diff(&self) -> Option<Detail> {
         self.diff.then(|| self.detail())

@@ -101,7 +101,7 @@ impl Causes<'_> {
             (change, answer)
         });
         let alone = alone.collect();
-        failures.tell(&self.renders.source, told);
+        failures.tell(&self.renders.source, "to find the value that flips, ", told);
         Ok(Answers { unchanged, alone, untried })
     }
 

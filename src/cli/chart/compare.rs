@@ -19,6 +19,7 @@ use stable_hooks_policy::shown::Shown;
 use super::arguments::RenderArguments;
 use super::causes::Causes;
 use super::renders::Renders;
+use super::sweep::{Limits, Sweep, Swept};
 use super::task::{Chart, GivenValues, Task};
 use super::upgraded::Upgraded;
 use crate::changes::Detail;
@@ -68,7 +69,7 @@ pub(in crate::cli) fn compare_one(
     let folder = chart.map(|_| Folder::new().map_err(no_folder)).transpose()?;
     let task = chart.zip(folder.as_ref()).map(|(chart, folder)| task(chart, arguments, folder)).transpose()?;
     let mut told = Told::default();
-    let compared = compare(task.as_ref(), arguments, &installed, reading.judge, diff, &mut told);
+    let compared = compare(task.as_ref(), arguments, &installed, reading.judge, diff, None, &mut told);
     reading.run.tell(told);
     compared
 }
@@ -103,6 +104,7 @@ pub(super) fn compare(
     installed: &[StoredRecord],
     judge: &Judge,
     diff: Option<Detail>,
+    sweep: Option<Limits>,
     told: &mut Told,
 ) -> Result<Option<Compared>, Failure> {
     let release = Upgraded::of(installed, &arguments.release_namespace(), judge)?;
@@ -115,8 +117,13 @@ pub(super) fn compare(
         Some(release) if !judge.sees_cluster => live(release.objects_namespace(), told),
         Some(_) | None => judge.cluster.as_ref().clone(),
     };
-    let compared = Compare { arguments, task, judge, cluster, renders: &renders, diff }.judge(release.as_ref(), told);
-    Ok(compared.map_err(|reason| told.cannot_judge(&reason)).ok())
+    let compare = Compare { arguments, task, judge, cluster, renders: &renders, diff };
+    let compared = compare.judge(release.as_ref(), told);
+    let Ok(compared) = compared.map_err(|reason| told.cannot_judge(&reason)) else { return Ok(None) };
+    Ok(Some(match sweep.and_then(|limits| compare.sweep(limits, told)) {
+        Some(swept) => compared.with(swept),
+        None => compared,
+    }))
 }
 
 /// The Jobs and ServiceAccounts that live where a release has its objects.
@@ -137,6 +144,13 @@ fn live(namespace: &str, told: &mut Told) -> ClusterView {
 }
 
 impl Compared {
+    fn with(mut self, Swept { findings, ignored, says }: Swept) -> Self {
+        self.says = format!("{}; {says}", self.says);
+        let (_, judged) = &mut self.after;
+        judged.add(findings, ignored);
+        self
+    }
+
     /// One result for both sides.
     pub(in crate::cli) fn judged(self) -> Judged {
         let (says, judged) = self.parts();
@@ -247,6 +261,25 @@ impl Compare<'_> {
         Ok(Compared { before, after: (upgrade, judged), says })
     }
 
+    /// The values whose change flips an object.
+    fn sweep(&self, limits: Limits, told: &mut Told) -> Option<Swept> {
+        let made = self.renders.made.as_ref()?;
+        let settings = match self.judge.native_settings() {
+            Ok(settings) => settings,
+            Err(reason) => {
+                told.cannot_judge(&format!("--sweep: {reason}"));
+                return None;
+            }
+        };
+        let judge = |before: &Render, upgrade: &Render| {
+            let judged = self.judge_pair(Operation::Install, before, upgrade)?;
+            let flips = judged.findings.into_iter().filter(is_flip);
+            Ok(flips.map(|finding| (finding.object, finding.message)).collect())
+        };
+        let sweep = Sweep { task: self.task?, renders: self.renders, made, settings: &settings, judge: &judge, limits };
+        Some(sweep.run(told))
+    }
+
     /// Says of each object that flips which changed values of the release flip it.
     fn with_causes(&self, judged: Judged, release: Option<&Upgraded<'_>>, told: &mut Told) -> Judged {
         let flipping = flipping(&judged);
@@ -337,9 +370,15 @@ impl Compare<'_> {
     }
 
     fn judge_after(&self, operation: Operation) -> Result<Judged, String> {
-        let Renders { install: Some(before), upgrade, namespace, .. } = self.renders else {
+        let Renders { install: Some(before), upgrade, .. } = self.renders else {
             return Err("there is no render to upgrade from".to_owned());
         };
+        self.judge_pair(operation, before, upgrade)
+    }
+
+    /// The upgrade from one render to another.
+    fn judge_pair(&self, operation: Operation, before: &Render, upgrade: &Render) -> Result<Judged, String> {
+        let namespace = &self.renders.namespace;
         let name = self.arguments.release_name();
         let (version, status, left) = match operation {
             Operation::Install => (1, "pending-install", before.left_by_install(name, namespace)),

@@ -3,7 +3,6 @@
 mod pairs;
 mod ranges;
 mod rendered;
-mod sides;
 mod versions;
 
 use std::cmp::Reverse;

@@ -314,7 +314,15 @@ impl Shared<'_> {
                         let synced = sync(Some(&task), renders, &judge, self.arguments.detail(), &mut of_set)?;
                         return Ok(Some(synced.parts()));
                     }
-                    let compared = compare(Some(&task), renders, &self.installed, &judge, diff, &mut of_set)?;
+                    let compared = compare(
+                        Some(&task),
+                        renders,
+                        &self.installed,
+                        &judge,
+                        diff,
+                        self.arguments.sweep(),
+                        &mut of_set,
+                    )?;
                     Ok(compared.map(Compared::parts))
                 })
             };

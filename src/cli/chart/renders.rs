@@ -51,6 +51,8 @@ pub(super) struct Renders {
 
 /// How the upgrade was rendered.
 pub(super) struct Made {
+    /// Of the install, where that is rendered too.
+    pub(super) install: Option<Options>,
     pub(super) options: Options,
     pub(super) chart_values: Option<Vec<u8>>,
     pub(super) revision: u64,
@@ -160,7 +162,13 @@ impl Renders {
         let dropped = dropped_hooks(&said_of_upgrade);
         let namespace = sides.upgrade.namespace.clone();
         let (chart, source) = (chart.clone(), source.clone());
-        let made = Some(Made { options: sides.upgrade, chart_values: sides.chart_values, revision: next, clock });
+        let made = Some(Made {
+            install: sides.install,
+            options: sides.upgrade,
+            chart_values: sides.chart_values,
+            revision: next,
+            clock,
+        });
         Ok(Self {
             chart,
             source,
@@ -178,7 +186,7 @@ impl Renders {
 
     /// The upgrade rendered once more, at another time; `None` where that cannot be.
     pub(super) fn again(&self, folder: &Part<'_>) -> Option<Render> {
-        let Made { options, chart_values, revision, clock } = self.made.as_ref()?;
+        let Made { options, chart_values, revision, clock, .. } = self.made.as_ref()?;
         let copied = folder.change(|folder| {
             let folder = folder.join("again");
             fs::create_dir(&folder)?;
@@ -223,9 +231,22 @@ impl Renders {
     pub(super) fn template(&self, object: &Name, path: &str) -> Option<Place> {
         let renders = [Some(&self.upgrade), self.soon.as_ref(), self.install.as_ref()];
         let place = origin(renders.into_iter().flatten(), (object, path), &self.namespace, &self.templates)?;
-        let (_, inside) = place.file.split_once('/')?;
-        let on_disk = format!("{}/{inside}", self.source.trim_end_matches('/'));
-        Some(if self.chart.join(inside).is_file() { Place { file: on_disk, ..place } } else { place })
+        Some(self.on_disk(place))
+    }
+
+    /// The same place as the user calls it, where the chart is a folder.
+    pub(super) fn on_disk(&self, place: Place) -> Place {
+        match place.file.split_once('/') {
+            Some((_, inside)) if self.chart.join(inside).is_file() => {
+                Place { file: self.path_in_chart(inside), ..place }
+            }
+            _ => place,
+        }
+    }
+
+    /// A file of the chart as the user calls it.
+    pub(super) fn path_in_chart(&self, inside: &str) -> String {
+        format!("{}/{inside}", self.source.trim_end_matches('/'))
     }
 }
 
@@ -255,6 +276,7 @@ impl Sides {
             kube_version: arguments.kube_version.clone(),
             api_versions: arguments.api_versions.clone(),
             more: more.clone(),
+            limit: None,
         };
         let Some(release) = release else {
             let old = old.as_ref().unwrap_or(values).clone();

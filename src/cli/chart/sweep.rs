@@ -17,14 +17,17 @@ use super::renders::{Made, Renders};
 use super::task::Task;
 use super::trial::{Failures, Own, Printed, Said, Trouble};
 use crate::cli::outcome::Told;
-use crate::helm::chart::{Changes, Templates, ask_for_the_operation, ask_for_the_time, copy_that_prints, files};
+use crate::helm::chart::files::files;
+use crate::helm::chart::{Changes, copy_that_prints, tell_upgrades};
+use crate::helm::values::Values;
 use crate::helm::{Helm, HelmError, Options};
-use crate::judged::Finding;
+use crate::judged::{Finding, Place};
 use crate::private::write;
 use crate::reach::{Blind, Chart, Reach, Role};
 use crate::render::Render;
+use crate::sweep::line::line_of;
 use crate::sweep::{Candidate, candidates};
-use crate::value::Change;
+use crate::value::{Change, Step, ValuePath};
 use round::{Base, Plan, Round};
 
 /// A Job that a value brings is the ground of a second round; no chart needs more of them.
@@ -56,9 +59,8 @@ pub(super) struct Sweep<'a> {
 pub(super) struct Swept {
     pub(super) findings: Vec<Finding>,
     pub(super) ignored: Vec<Finding>,
-    /// Values that decide about hooks.
-    pub(super) deciders: usize,
-    pub(super) renders: usize,
+    /// What was done, in words.
+    pub(super) says: String,
 }
 
 /// Both sides of a chart with the same values, without what no rule reads.
@@ -75,8 +77,12 @@ struct Kitchen<'a> {
     copy: PathBuf,
     /// The install is rendered as well: it is another chart, has other values, or its templates ask which of the two it is.
     installs: bool,
+    /// With what the chart is rendered unless something is changed.
+    values: Value,
     own: Own,
     said: Said,
+    /// The chart's own files.
+    files: BTreeMap<String, String>,
 }
 
 impl Sweep<'_> {
@@ -85,16 +91,16 @@ impl Sweep<'_> {
         let source = &self.renders.source;
         self.swept(told).unwrap_or_else(|reason| {
             told.cannot_judge(&format!("{source}: its values cannot be swept: {reason}"));
-            Swept::default()
+            Swept { says: "its values could not be swept".to_owned(), ..Swept::default() }
         })
     }
 
     fn swept(&self, told: &mut Told) -> Result<Swept, String> {
         let copy = self.copy().map_err(|error| format!("the chart cannot be copied: {error}"))?;
-        let chart = files(&self.renders.chart).map_err(|error| error.to_string())?;
-        let chart = Chart::of(&chart);
+        let files = files(&self.renders.chart).map_err(|error| error.to_string())?;
+        let chart = Chart::of(&files);
         let begun = Instant::now();
-        let printed = Helm::of_the_user().upgrade(&copy, &self.options(None)).map_err(Trouble::Helm);
+        let printed = Helm::of_the_user().upgrade(&copy, &self.options(&self.made.options, &[])).map_err(Trouble::Helm);
         let printed = printed.and_then(|output| Printed::of(&output));
         let printed = printed.map_err(|trouble| match trouble {
             Trouble::Helm(HelmError::TooSlow { .. }) => self.too_slow(),
@@ -112,17 +118,19 @@ impl Sweep<'_> {
         let all = candidates(&reach, &chart, &values);
         let deciders = all.iter().filter(|candidate| candidate.role == Role::Hook).count();
         if deciders == 0 {
-            return Ok(Swept { renders: 1, ..Swept::default() });
+            return Ok(Swept { says: says(0, 1), ..Swept::default() });
         }
         let said = Said::new(self.renders, &copy, [&printed.values, &Value::Null]);
-        let kitchen = Kitchen { sweep: self, copy, installs: self.installs(), own: Own::of(self.renders), said };
-        let upgrade = Arc::new(printed.render.without_what_no_rule_reads());
-        let install = match &self.renders.install {
-            Some(install) if kitchen.installs => Arc::new(install.reduced()),
-            _ => upgrade.clone(),
+        let installs = self.installs(&values);
+        let own = Own::of(self.renders);
+        let kitchen = Kitchen { sweep: self, copy, installs, values: values.clone(), own, said, files };
+        let upgrade = Arc::new(printed.render.reduced());
+        let install = match kitchen.installs {
+            true => Arc::new(kitchen.install(&[]).map_err(|trouble| kitchen.said.of(trouble))?),
+            false => upgrade.clone(),
         };
         let base = Base::new(Vec::new(), values, Sides { install, upgrade }, self.judge)?;
-        Ok(self.rounds(&kitchen, base, &chart, &reach, all, told).with(deciders))
+        Ok(self.rounds(&kitchen, base, &chart, &reach, all, told))
     }
 
     /// A first round over all values, and second ones over those that decide about a Job or ServiceAccount that a value has
@@ -139,16 +147,18 @@ impl Sweep<'_> {
         let mut plan = Plan::new(self.limits.renders.saturating_sub(1), if kitchen.installs { 2 } else { 1 });
         let mut failures = Failures::default();
         let mut swept = Swept::default();
+        let deciders = all.iter().filter(|candidate| candidate.role == Role::Hook).count();
         let first = Round { kitchen, base: &base, number: 0 };
         let brought = first.run(all, &mut plan, &mut failures, &mut swept);
         for (base, number) in brought.into_iter().take(MOST_BASES).zip(1..) {
-            let beside = candidates(reach, chart, &base.values).into_iter().filter(|candidate| base.may_flip(candidate));
+            let beside =
+                candidates(reach, chart, &base.values).into_iter().filter(|candidate| base.may_flip(candidate));
             let second = Round { kitchen, base: &base, number };
             second.run(beside.collect(), &mut plan, &mut failures, &mut swept);
         }
-        failures.tell_sweep(&self.renders.source, told);
+        failures.tell(&self.renders.source, "in the sweep, ", told);
+        swept.says = says(deciders, plan.taken() + 1);
         plan.tell(&self.renders.source, self.limits.renders, told);
-        swept.renders = plan.taken() + 1;
         swept
     }
 
@@ -157,19 +167,15 @@ impl Sweep<'_> {
         format!("one render takes longer than {seconds} seconds; `--sweep-timeout SECONDS` allows more")
     }
 
-    fn installs(&self) -> bool {
-        let asks = |templates: &Templates| ask_for_the_operation(templates) || ask_for_the_time(templates);
-        self.task.old.is_some() || self.task.values.old.is_some() || asks(&self.renders.templates)
+    fn installs(&self, values: &Value) -> bool {
+        let is_another = self.task.old.is_some() || self.task.values.old.is_some();
+        is_another || tell_upgrades(&self.renders.templates, Some(&values.to_string()))
     }
 
-    /// The options of an upgrade, with one more values file.
-    fn options(&self, overlay: Option<PathBuf>) -> Options {
-        let options = self.made.options.clone();
-        let values = match overlay {
-            Some(path) => options.values.under(path),
-            None => options.values,
-        };
-        Options { values, limit: Some(self.limits.time), ..options }
+    /// The options with further values files.
+    fn options(&self, options: &Options, overlays: &[PathBuf]) -> Options {
+        let values = overlays.iter().cloned().fold(options.values.clone(), Values::under);
+        Options { values, limit: Some(self.limits.time), ..options.clone() }
     }
 
     fn copy(&self) -> io::Result<PathBuf> {
@@ -196,56 +202,65 @@ impl Sweep<'_> {
     }
 }
 
-impl Swept {
-    fn with(self, deciders: usize) -> Self {
-        Self { deciders, ..self }
-    }
-
-    /// What was done, in words.
-    pub(super) fn says(&self) -> String {
-        let counted = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
-        match self.deciders {
-            0 => "no value of it decides about a hook".to_owned(),
-            deciders => format!(
-                "{} {} about hooks, tried in {}",
-                counted(deciders, "value"),
-                if deciders == 1 { "decides" } else { "decide" },
-                counted(self.renders, "render")
-            ),
-        }
+/// What was done.
+fn says(deciders: usize, renders: usize) -> String {
+    let counted = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+    match deciders {
+        0 => "no value of it decides about a hook".to_owned(),
+        1 => format!("1 value decides about hooks, tried in {}", counted(renders, "render")),
+        _ => format!("{deciders} values decide about hooks, tried in {}", counted(renders, "render")),
     }
 }
 
 impl Kitchen<'_> {
-    /// The chart with some values changed.
-    fn render(&self, changes: &[Change], base: &Value, name: &str) -> Result<(Sides, Value), Trouble> {
-        let mut values = base.clone();
-        let mut overlay = Value::Null;
-        for change in changes {
-            crate::value::merge_keeping_null(&mut overlay, change.overlay(&values));
+    /// The chart with some values changed; its files begin with that name.
+    fn render(&self, changes: &[Change], name: &str) -> Result<(Sides, Value), Trouble> {
+        let mut values = self.values.clone();
+        let mut overlays = Vec::new();
+        for (change, number) in changes.iter().zip(0..) {
+            let overlay = change.overlay(&values);
             change.apply(&mut values);
+            let path = self.sweep.task.folder.change(|folder| {
+                let path = folder.join(format!("sweep-{name}-{number}.json"));
+                write(&path, overlay.to_string().as_bytes()).map(|()| path)
+            });
+            overlays.push(path.map_err(|error| Trouble::Other(error.to_string()))?);
         }
-        let path = self.sweep.task.folder.change(|folder| {
-            let path = folder.join(format!("sweep-{name}.json"));
-            write(&path, overlay.to_string().as_bytes()).map(|()| path)
-        });
-        let path = path.map_err(|error| Trouble::Other(error.to_string()))?;
-        let helm = Helm::of_the_user();
-        let output = helm.upgrade(&self.copy, &self.sweep.options(Some(path.clone()))).map_err(Trouble::Helm)?;
-        let printed = Printed::of(&output)?;
+        let options = self.sweep.options(&self.sweep.made.options, &overlays);
+        let printed = Printed::of(&Helm::of_the_user().upgrade(&self.copy, &options).map_err(Trouble::Helm)?)?;
         if !changes.iter().all(|change| is_in(change, &printed.values)) {
-            return Err(Trouble::Other("a flag of the command line, or the chart itself, sets it to something else".to_owned()));
+            let held = "a flag of the command line or the chart itself sets it".to_owned();
+            return Err(Trouble::Other(held));
         }
         let upgrade = Arc::new(printed.render.reduced());
-        let install = if self.installs { Arc::new(self.install(path)?) } else { upgrade.clone() };
+        let install = if self.installs { Arc::new(self.install(&overlays)?) } else { upgrade.clone() };
         Ok((Sides { install, upgrade }, values))
     }
 
-    fn install(&self, overlay: PathBuf) -> Result<Render, Trouble> {
-        let Sweep { task, renders, made, limits, .. } = self.sweep;
+    /// Where the chart has the value, or what it lies in: in its own `values.yaml`, or in that of a subchart.
+    fn place_of(&self, path: &ValuePath) -> Option<Place> {
+        let Sweep { renders, .. } = self.sweep;
+        let own = |folder: String, path: &ValuePath| {
+            let file = format!("{folder}values.yaml");
+            let line = line_of(self.files.get(&file)?, path);
+            Some((
+                Place { file: renders.path_in_chart(&file), line: line.map(|(line, _)| line) },
+                line.is_some_and(|(_, itself)| itself),
+            ))
+        };
+        let of_chart = own(String::new(), path);
+        if let (Some((_, false)) | None, Some((Step::Key(first), rest))) = (&of_chart, path.0.split_first())
+            && let Some((place, true)) = own(format!("charts/{first}/"), &ValuePath(rest.to_vec()))
+        {
+            return Some(place);
+        }
+        of_chart.map(|(place, _)| place)
+    }
+
+    fn install(&self, overlays: &[PathBuf]) -> Result<Render, Trouble> {
+        let Sweep { task, renders, made, .. } = self.sweep;
         let chart: &Path = task.old.as_ref().map_or(&renders.chart, |old| &old.chart);
-        let options = made.install.clone().unwrap_or_else(|| made.options.clone());
-        let options = Options { values: options.values.under(overlay), limit: Some(limits.time), ..options };
+        let options = self.sweep.options(made.install.as_ref().unwrap_or(&made.options), overlays);
         let output = Helm::of_the_user().install(chart, &options).map_err(Trouble::Helm)?;
         Ok(Render::read_from_helm(&output.stdout).reduced())
     }
@@ -261,10 +276,16 @@ fn is_in(change: &Change, values: &Value) -> bool {
 /// The templates, from the chart's folder on, that have brought Jobs and ServiceAccounts which the base has not.
 fn brought(base: &Sides, sides: &Sides) -> BTreeSet<String> {
     let judged = |render: &Render| {
-        let documents = render.documents.iter().filter(|document| ["Job", "ServiceAccount"].contains(&document.head.kind.as_str()));
-        documents.map(|document| (document.head.kind.clone(), document.head.name.clone(), document.template.clone())).collect::<BTreeSet<_>>()
+        let documents =
+            render.documents.iter().filter(|document| ["Job", "ServiceAccount"].contains(&document.head.kind.as_str()));
+        documents
+            .map(|document| (document.head.kind.clone(), document.head.name.clone(), document.template.clone()))
+            .collect::<BTreeSet<_>>()
     };
     let known: BTreeSet<_> = [&base.install, &base.upgrade].into_iter().flat_map(|render| judged(render)).collect();
-    let new = [&sides.install, &sides.upgrade].into_iter().flat_map(|render| judged(render)).filter(|one| !known.contains(one));
+    let new = [&sides.install, &sides.upgrade]
+        .into_iter()
+        .flat_map(|render| judged(render))
+        .filter(|one| !known.contains(one));
     new.map(|(_, _, template)| template).collect()
 }

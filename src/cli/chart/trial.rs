@@ -12,7 +12,8 @@ use super::renders::Renders;
 use crate::cli::outcome::Told;
 use crate::flips::{Answer, listed};
 use crate::helm::HelmError;
-use crate::helm::chart::{files, take_values};
+use crate::helm::chart::files::files;
+use crate::helm::chart::take_values;
 use crate::helm::said::{dropped_hooks, without_values};
 use crate::reach::Chart;
 use crate::render::Render;
@@ -96,10 +97,11 @@ impl Failures {
         self.0.entry(reason).or_default().push(what);
     }
 
-    pub(super) fn tell(self, source: &str, told: &mut Told) {
+    /// Tells each reason once; `purpose` begins the sentence.
+    pub(super) fn tell(self, source: &str, purpose: &str, told: &mut Told) {
         for (reason, what) in self.0 {
             let what = listed(&what, String::clone, ", ");
-            told.remark(&format!("{source}: to find the value that flips, {what} could not be tried alone: {reason}"));
+            told.remark(&format!("{source}: {purpose}{what} could not be tried alone: {reason}"));
         }
     }
 }

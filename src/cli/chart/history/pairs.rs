@@ -7,9 +7,9 @@ use helm::operation::Operation;
 use stable_hooks_policy::RuleId;
 use stable_hooks_policy::name::Name;
 
+use super::super::outline::{Outline, Side, on_both_sides};
 use super::ranges::Pair;
 use super::rendered::Kept;
-use super::sides::{Outline, Side, on_both_sides};
 use crate::judged::{Finding, Judged, Level};
 
 /// An upgrade: from what an operation of one version has left to another version, or to the same.

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use stable_hooks_policy::shown::Visible;
 
 use super::super::arguments::RenderArguments;
+use super::super::outline::Outline;
 use super::super::renders::{Rendered, Sides, failure};
 use super::super::task::{Chart, Task};
-use super::sides::Outline;
 use super::versions::{Source, Version};
 use crate::cli::outcome::{Failure, Told};
 use crate::helm::chart::{Changes, Clock, Templates, copy, tell_upgrades};
@@ -112,7 +112,7 @@ impl Rendering<'_> {
         keep(INSTALL, &install.stdout)?;
         let namespace = &sides.upgrade.namespace;
         let install = self.outline(&Rendered::from(install).render, namespace)?;
-        let upgrade = if tell_upgrades(&templates) {
+        let upgrade = if tell_upgrades(&templates, None) {
             let upgrade = render(helm.upgrade(&copied, &sides.upgrade), &sides.upgrade, told)?;
             keep(UPGRADE, &upgrade.stdout)?;
             self.outline(&Rendered::from(upgrade).render, namespace)?

@@ -1,0 +1,288 @@
+//! One round of a sweep: every candidate beside one base.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use stable_hooks_policy::evaluate::evaluate_renders;
+use stable_hooks_policy::name::Name;
+use stable_hooks_policy::renders::{self, Flip, ValueChange};
+use stable_hooks_policy::shown::Shown;
+use stable_hooks_policy::verdict::Found;
+
+use super::super::outline::Outline;
+use super::super::renders::origin;
+use super::super::trial::{Failures, Trouble};
+use super::{Judging, Kitchen, Sides, Swept, brought};
+use crate::cli::outcome::Told;
+use crate::cli::side_by_side::side_by_side;
+use crate::flips::listed;
+use crate::judged::{self, Finding};
+use crate::reach::Role;
+use crate::render::Render;
+use crate::sweep::Candidate;
+use crate::value::Change;
+
+/// How many renders are left, and what is not tried for want of them.
+pub(super) struct Plan {
+    left: usize,
+    taken: usize,
+    /// What one try costs.
+    price: usize,
+    known: BTreeSet<Vec<String>>,
+    untried: Vec<String>,
+}
+
+/// What other values are compared with.
+pub(super) struct Base {
+    /// What makes it another than the chart with the given values.
+    changes: Vec<Change>,
+    pub(super) values: Value,
+    sides: Sides,
+    /// Objects that flip with the same values on both sides.
+    flips: BTreeSet<Name>,
+    /// The templates of the Jobs and ServiceAccounts that it alone has.
+    brought: BTreeSet<String>,
+}
+
+pub(super) struct Round<'a> {
+    pub(super) kitchen: &'a Kitchen<'a>,
+    pub(super) base: &'a Base,
+    pub(super) number: usize,
+}
+
+/// One value, and the renders with others in its place.
+struct Tried {
+    candidate: Candidate,
+    findings: Vec<Flipping>,
+    failures: Vec<(String, Trouble)>,
+    bases: Vec<Base>,
+}
+
+/// The findings about one change of a value, and where each object is written.
+struct Flipping {
+    found: Found,
+    change: judged::ValueChange,
+    places: BTreeMap<(Name, String), judged::Place>,
+}
+
+impl Plan {
+    pub(super) fn new(renders: usize, price: usize) -> Self {
+        Self { left: renders, taken: 0, price, known: BTreeSet::new(), untried: Vec::new() }
+    }
+
+    pub(super) fn taken(&self) -> usize {
+        self.taken
+    }
+
+    /// The candidate with as many other values as there are renders for, each combination once.
+    fn afford(&mut self, base: &Base, mut candidate: Candidate) -> Option<Candidate> {
+        let all = std::mem::take(&mut candidate.to);
+        let count = all.len();
+        for to in all {
+            let change = Change { path: candidate.path.clone(), from: candidate.from.clone(), to };
+            let mut key: Vec<_> =
+                base.changes.iter().chain([&change]).map(|one| format!("{}={}", one.path, one.to)).collect();
+            key.sort();
+            if self.left < self.price || !self.known.insert(key) {
+                continue;
+            }
+            self.left -= self.price;
+            self.taken += self.price;
+            candidate.to.push(change.to);
+        }
+        if self.left < self.price && candidate.to.len() < count {
+            self.untried.push(format!("`{}`", candidate.path));
+        }
+        (!candidate.to.is_empty()).then_some(candidate)
+    }
+
+    pub(super) fn tell(mut self, source: &str, most: usize, told: &mut Told) {
+        self.untried.dedup();
+        if !self.untried.is_empty() {
+            let paths = listed(&self.untried, String::clone, ", ");
+            told.remark(&format!("{source}: after {most} renders these values were not tried, or not in every way: {paths}; `--sweep-renders N` allows more"));
+        }
+    }
+}
+
+impl Base {
+    pub(super) fn new(changes: Vec<Change>, values: Value, sides: Sides, judge: Judging<'_>) -> Result<Self, String> {
+        let flips = if Outline::of(&sides.install, "").flips_to(&Outline::of(&sides.upgrade, "")).next().is_some() {
+            judge(&sides.install, &sides.upgrade)?.into_keys().collect()
+        } else {
+            BTreeSet::new()
+        };
+        Ok(Self { changes, values, sides, flips, brought: BTreeSet::new() })
+    }
+
+    /// A value that decides about hooks in the templates that have brought something.
+    pub(super) fn may_flip(&self, candidate: &Candidate) -> bool {
+        let is_changed =
+            |change: &Change| candidate.path.is_within(&change.path) || change.path.is_within(&candidate.path);
+        let meets = |file: &String| self.brought.iter().any(|template| is_same_template(template, file));
+        candidate.role == Role::Hook && !self.changes.iter().any(is_changed) && candidate.files.iter().any(meets)
+    }
+}
+
+/// Helm calls a template by its chart's names and aliases, the chart's files by their folders.
+fn is_same_template(called: &str, file: &str) -> bool {
+    let inside = |path: &str| path.rsplit_once("templates/").map(|(_, inside)| inside.to_owned());
+    inside(called) == inside(file)
+}
+
+impl Round<'_> {
+    /// Adds what is found; gives the bases of a next round.
+    pub(super) fn run(
+        &self,
+        candidates: Vec<Candidate>,
+        plan: &mut Plan,
+        failures: &mut Failures,
+        swept: &mut Swept,
+    ) -> Vec<Base> {
+        let affordable: Vec<_> =
+            candidates.into_iter().filter_map(|candidate| plan.afford(self.base, candidate)).collect();
+        let hooks: Vec<_> = affordable.iter().filter(|one| one.role == Role::Hook).cloned().collect();
+        let mut all = BTreeMap::new();
+        let numbered = affordable.into_iter().enumerate().collect();
+        side_by_side(
+            numbered,
+            |(number, candidate)| self.tried(candidate, &format!("{}-{number}", self.number)),
+            |number, tried| {
+                all.insert(number, tried);
+            },
+        );
+        let mut bases = Vec::new();
+        for (_, Tried { findings, failures: failed, bases: brought, .. }) in all {
+            for (what, trouble) in failed {
+                failures.add(self.kitchen.said.of(trouble), what);
+            }
+            for found in findings {
+                found.add_to(swept);
+            }
+            bases.extend(brought.into_iter().filter(|base| hooks.iter().any(|candidate| base.may_flip(candidate))));
+        }
+        bases
+    }
+
+    fn tried(&self, candidate: Candidate, name: &str) -> Tried {
+        let mut tried = Tried { candidate, findings: Vec::new(), failures: Vec::new(), bases: Vec::new() };
+        let changes: Vec<_> = tried.candidate.changes().collect();
+        let mut others = Vec::<(Change, Sides)>::new();
+        for (change, number) in changes.into_iter().zip(0..) {
+            let all = [&self.base.changes[..], std::slice::from_ref(&change)].concat();
+            let rendered = self.kitchen.render(&all, &format!("{name}-{number}"));
+            let (sides, values) = match rendered {
+                Ok(rendered) => rendered,
+                Err(trouble) => {
+                    tried.failures.push((format!("`{}`", change.path), trouble));
+                    continue;
+                }
+            };
+            let judged = self.compare(&self.base.sides, &sides, &change, &BTreeSet::new());
+            let known = judged.as_ref().map(|(_, known)| known.clone()).unwrap_or_default();
+            self.keep(&mut tried, judged.map(|(found, _)| found));
+            // Two other values may flip what neither of them flips beside the base.
+            for (other, before) in &others {
+                let change = Change { from: other.to.clone(), ..change.clone() };
+                let judged = self.compare(before, &sides, &change, &known);
+                self.keep(&mut tried, judged.map(|(found, _)| found));
+            }
+            let templates = brought(&self.base.sides, &sides);
+            if !templates.is_empty() && self.number == 0 {
+                match Base::new(all, values, sides.clone(), self.kitchen.sweep.judge) {
+                    Ok(base) => tried.bases.push(Base { brought: templates, ..base }),
+                    Err(reason) => tried.failures.push((format!("`{}`", change.path), Trouble::Other(reason))),
+                }
+            }
+            others.push((change, sides));
+        }
+        tried
+    }
+
+    fn keep(&self, tried: &mut Tried, judged: Result<Option<Flipping>, String>) {
+        match judged {
+            Ok(found) => tried.findings.extend(found),
+            Err(reason) => tried.failures.push((format!("`{}`", tried.candidate.path), Trouble::Other(reason))),
+        }
+    }
+
+    /// What flips between the two, in either direction, and flips neither without the change nor as is known.
+    fn compare(
+        &self,
+        before: &Sides,
+        after: &Sides,
+        change: &Change,
+        known: &BTreeSet<Name>,
+    ) -> Result<(Option<Flipping>, BTreeSet<Name>), String> {
+        let there = self.flips(&before.install, &after.upgrade)?;
+        let back = self.flips(&after.install, &before.upgrade)?;
+        let names: BTreeSet<_> = there.keys().chain(back.keys()).cloned().collect();
+        let mut flips = BTreeMap::new();
+        for name in names.into_iter().filter(|name| !self.base.flips.contains(name) && !known.contains(name)) {
+            let flip = match (there.get(&name).cloned(), back.get(&name).cloned()) {
+                (Some(there), Some(back)) => Flip::Both { there, back },
+                (Some(there), None) => Flip::There(there),
+                (None, Some(back)) => Flip::Back(back),
+                (None, None) => continue,
+            };
+            flips.insert(name, flip);
+        }
+        let names: BTreeSet<_> = flips.keys().cloned().collect();
+        Ok((self.found(before, after, change, flips), names))
+    }
+
+    /// The objects that flip, and what is said of each. Only where a render has an object as a hook and the other as a
+    /// resource there is something to judge.
+    fn flips(&self, install: &Render, upgrade: &Render) -> Result<BTreeMap<Name, String>, String> {
+        if Outline::of(install, "").flips_to(&Outline::of(upgrade, "")).next().is_none() {
+            return Ok(BTreeMap::new());
+        }
+        (self.kitchen.sweep.judge)(install, upgrade)
+    }
+
+    fn found(&self, before: &Sides, after: &Sides, change: &Change, flips: BTreeMap<Name, Flip>) -> Option<Flipping> {
+        if flips.is_empty() {
+            return None;
+        }
+        let Kitchen { sweep, own, .. } = self.kitchen;
+        let path = Shown(&change.path.to_string()).to_string();
+        let [from, to] = [&change.from, &change.to].map(|value| own.shown(value));
+        let given = self
+            .base
+            .changes
+            .iter()
+            .map(|given| format!("`{}` is {}", Shown(&given.path.to_string()), own.shown(&given.to)));
+        let given = given.collect::<Vec<_>>().join(" and ");
+        let namespace = &sweep.renders.namespace;
+        let places = flips.keys().filter_map(|name| {
+            let field = format!("/metadata/annotations/{}", helm::HOOK.replace('/', "~1"));
+            let renders = [&*after.upgrade, &*before.install];
+            let is_hook_in = |render: &&Render| {
+                Outline::of(render, namespace).side(name).is_some_and(|side| side.as_str() == "hook")
+            };
+            let mut renders = renders.to_vec();
+            renders.sort_by_key(|render| !is_hook_in(render));
+            let place = origin(renders, (name, &field), namespace, &sweep.renders.templates)?;
+            Some(((name.clone(), field), sweep.renders.on_disk(place)))
+        });
+        let places = places.collect();
+        let renders = renders::Renders::of(&before.install.documents, &after.upgrade.documents, namespace, None);
+        let changed = ValueChange { given: &given, path: &path, from: &from, to: &to, flips };
+        let found = evaluate_renders(&renders.after(changed), sweep.settings);
+        let place = self.kitchen.place_of(&change.path);
+        Some(Flipping { found, change: judged::ValueChange { path, from, to, place }, places })
+    }
+}
+
+impl Flipping {
+    fn add_to(self, swept: &mut Swept) {
+        let Self { found, change, places } = self;
+        let finding = |found| {
+            let finding = Finding::from(found);
+            let template = places.get(&(finding.object.clone(), finding.path.clone())).cloned();
+            Finding { template, values: vec![change.clone()], ..finding }
+        };
+        swept.findings.extend(found.findings.into_iter().map(finding));
+        swept.ignored.extend(found.ignored.into_iter().map(finding));
+    }
+}
