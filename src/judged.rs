@@ -379,7 +379,8 @@ impl Judged {
 
     /// Where the finding is best shown.
     pub(crate) fn place_of<'a>(&'a self, finding: &'a Finding) -> &'a Place {
-        finding.template.as_ref().unwrap_or(&self.place)
+        let value = finding.values.iter().find_map(|value| value.place.as_ref());
+        value.or(finding.template.as_ref()).unwrap_or(&self.place)
     }
 }
 

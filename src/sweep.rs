@@ -28,6 +28,11 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
+    /// It may bring something that is not there.
+    pub(crate) fn is_switched_off(&self) -> bool {
+        self.from == Value::Bool(false) || (self.from.is_null() && self.to.contains(&Value::Bool(true)))
+    }
+
     pub(crate) fn changes(&self) -> impl Iterator<Item = Change> {
         self.to.iter().map(|to| Change { path: self.path.clone(), from: self.from.clone(), to: to.clone() })
     }
@@ -57,6 +62,12 @@ pub(crate) fn candidates(reach: &Reach, chart: &Chart, values: &Value) -> Vec<Ca
         })
         .filter(|candidate| !candidate.to.is_empty())
         .collect();
+    // What a value brings can flip only where another one decides about hooks in the same template.
+    let of_hooks: BTreeSet<_> =
+        candidates.iter().filter(|one| one.role == Role::Hook).flat_map(|one| one.files.clone()).collect();
+    candidates.retain(|candidate| {
+        candidate.role == Role::Hook || (candidate.is_switched_off() && !candidate.files.is_disjoint(&of_hooks))
+    });
     candidates.sort_by_key(|candidate| (candidate.role != Role::Hook, !candidate.from.is_boolean()));
     candidates
 }

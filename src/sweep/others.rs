@@ -1,8 +1,8 @@
 //! Other values in the place of one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Number, Value, json};
 
 use crate::reach::{Key, Literal, Reach};
 use crate::value::ValuePath;
@@ -126,15 +126,15 @@ fn sample(below: &[&[Key]], deepest: usize) -> Value {
 
 /// A map with all keys that templates ask for.
 fn map(below: &[&[Key]], deepest: usize) -> Value {
-    let mut fields = Map::new();
-    for (first, _) in below.iter().filter_map(|keys| keys.split_first()) {
+    let mut named = BTreeMap::<&str, Vec<&[Key]>>::new();
+    for (first, rest) in below.iter().filter_map(|keys| keys.split_first()) {
         let Key::Named(name) = first else { continue };
-        let rest = below.iter().filter_map(|keys| keys.split_first());
-        let rest: Vec<_> = rest.filter(|(key, rest)| *key == first && !rest.is_empty()).map(|(_, rest)| rest).collect();
-        fields.insert(name.clone(), sample(&rest, deepest.saturating_sub(1)));
+        let below = named.entry(name).or_default();
+        below.extend(Some(rest).filter(|rest| !rest.is_empty()));
     }
-    if fields.is_empty() {
-        fields.insert(EXAMPLE.to_owned(), sample(&after_any(below), deepest.saturating_sub(1)));
+    let deeper = |below: &[&[Key]]| sample(below, deepest.saturating_sub(1));
+    if named.is_empty() {
+        return json!({EXAMPLE: deeper(&after_any(below))});
     }
-    Value::Object(fields)
+    Value::Object(named.into_iter().map(|(name, below)| (name.to_owned(), deeper(&below))).collect())
 }

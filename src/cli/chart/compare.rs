@@ -108,17 +108,27 @@ pub(super) fn compare(
     told: &mut Told,
 ) -> Result<Option<Compared>, Failure> {
     let release = Upgraded::of(installed, &arguments.release_namespace(), judge)?;
+    let mut is_rendered = true;
     let renders = match (task, &arguments.install, &arguments.upgrade) {
         (Some(task), _, _) => Renders::rendered(arguments, task, release.as_ref(), told),
         (None, Some(install), Some(upgrade)) => Renders::given(arguments, [install, upgrade], told),
         (None, _, _) => Err(Failure("there is no chart to judge".to_owned())),
+    };
+    let renders = match (renders, task) {
+        // Half of the charts with passwords render as an upgrade only in a cluster.
+        (Err(Failure(reason)), Some(task)) if sweep.is_some() && task.old.is_none() => {
+            told.cannot_judge(&reason);
+            is_rendered = false;
+            Renders::of_install(arguments, task, told)
+        }
+        (renders, _) => renders,
     }?;
     let cluster = match &release {
         Some(release) if !judge.sees_cluster => live(release.objects_namespace(), told),
         Some(_) | None => judge.cluster.as_ref().clone(),
     };
     let compare = Compare { arguments, task, judge, cluster, renders: &renders, diff };
-    let compared = compare.judge(release.as_ref(), told);
+    let compared = if is_rendered { compare.judge(release.as_ref(), told) } else { compare.judge_install() };
     let Ok(compared) = compared.map_err(|reason| told.cannot_judge(&reason)) else { return Ok(None) };
     Ok(Some(match sweep.and_then(|limits| compare.sweep(limits, told)) {
         Some(swept) => compared.with(swept),
@@ -259,6 +269,13 @@ impl Compare<'_> {
         let judged = judged.with_hooks(hooks.unwrap_or_default());
         let says = self.says(release, judged.says_something() || says_something(before.as_ref()));
         Ok(Compared { before, after: (upgrade, judged), says })
+    }
+
+    /// The install, where no upgrade could be rendered.
+    fn judge_install(&self) -> Result<Compared, String> {
+        let install = self.install(&self.renders.upgrade);
+        let judged = self.verdict(&install, None, &self.cluster)?;
+        Ok(Compared { before: None, after: (install, judged), says: "the install alone".to_owned() })
     }
 
     /// The values whose change flips an object.

@@ -7,6 +7,7 @@ use std::process::Output;
 use std::thread;
 
 use helm::HOOK;
+use helm::operation::Operation;
 use helm::record::ApplyMethod;
 use helm::write::Document;
 use stable_hooks_policy::name::Name;
@@ -57,6 +58,8 @@ pub(super) struct Made {
     pub(super) chart_values: Option<Vec<u8>>,
     pub(super) revision: u64,
     pub(super) clock: Clock,
+    /// An install where no upgrade could be rendered.
+    pub(super) operation: Operation,
 }
 
 impl Renders {
@@ -168,6 +171,7 @@ impl Renders {
             chart_values: sides.chart_values,
             revision: next,
             clock,
+            operation: Operation::Upgrade,
         });
         Ok(Self {
             chart,
@@ -181,6 +185,46 @@ impl Renders {
             templates,
             dropped,
             made,
+        })
+    }
+
+    /// The install alone, in the place of an upgrade that could not be rendered.
+    pub(super) fn of_install(arguments: &RenderArguments, task: &Task<'_>, told: &mut Told) -> Result<Self, Failure> {
+        let Task { chart, source, values, folder, .. } = task;
+        let part = folder.change(|folder| {
+            let folder = folder.join("install");
+            fs::create_dir(&folder).map(|()| folder)
+        });
+        let copied = part.and_then(|part| {
+            let changes = Changes { revision: 1, values: None, clock: Clock::AMinuteLater };
+            folder.change(|_| copy(chart, changes, &part))
+        });
+        let (_, templates) = copied.map_err(|error| Failure(format!("{source}: {}", HelmError::Copy(error))))?;
+        let given = GivenValues { old: None, ..values.clone() };
+        let sides = folder.change(|folder| Sides::of(arguments, &given, None, folder, told)).map_err(Failure)?;
+        let install = Helm::of_the_user().install(chart, &sides.upgrade).map(Rendered::from);
+        let install = install.map_err(|error| failure(source, chart, &sides.upgrade.values, error, told))?;
+        let namespace = sides.upgrade.namespace.clone();
+        let made = Made {
+            install: None,
+            options: sides.upgrade,
+            chart_values: None,
+            revision: 1,
+            clock: Clock::AMinuteLater,
+            operation: Operation::Install,
+        };
+        Ok(Self {
+            chart: chart.clone(),
+            source: source.clone(),
+            namespace,
+            install: None,
+            upgrade: checked(&format!("the install of {source}"), install.render, told),
+            soon: None,
+            apply_method: Helm::of_the_user().apply_method(),
+            hook_templates: of_hooks(&templates),
+            templates,
+            dropped: Vec::new(),
+            made: Some(made),
         })
     }
 

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use helm::operation::Operation;
+use helm::write::{Document, Identity};
 use serde_json::Value;
 use stable_hooks_policy::Settings;
 use stable_hooks_policy::name::Name;
@@ -67,7 +69,8 @@ pub(super) struct Swept {
 #[derive(Clone)]
 struct Sides {
     install: Arc<Render>,
-    upgrade: Arc<Render>,
+    /// Some charts render as an upgrade only where a cluster tells them passwords.
+    upgrade: Option<Arc<Render>>,
 }
 
 /// Renders of the chart as often as they are needed.
@@ -100,9 +103,7 @@ impl Sweep<'_> {
         let files = files(&self.renders.chart).map_err(|error| error.to_string())?;
         let chart = Chart::of(&files);
         let begun = Instant::now();
-        let printed = Helm::of_the_user().upgrade(&copy, &self.options(&self.made.options, &[])).map_err(Trouble::Helm);
-        let printed = printed.and_then(|output| Printed::of(&output));
-        let printed = printed.map_err(|trouble| match trouble {
+        let printed = self.printed(&copy, &[]).map_err(|trouble| match trouble {
             Trouble::Helm(HelmError::TooSlow { .. }) => self.too_slow(),
             // Its words have been told with the upgrade, whose render was the same.
             Trouble::Helm(HelmError::Failed { status, .. }) => format!("helm could not render it once more ({status})"),
@@ -125,11 +126,9 @@ impl Sweep<'_> {
         let own = Own::of(self.renders);
         let kitchen = Kitchen { sweep: self, copy, installs, values: values.clone(), own, said, files };
         let upgrade = Arc::new(printed.render.reduced());
-        let install = match kitchen.installs {
-            true => Arc::new(kitchen.install(&[]).map_err(|trouble| kitchen.said.of(trouble))?),
-            false => upgrade.clone(),
-        };
-        let base = Base::new(Vec::new(), values, Sides { install, upgrade }, self.judge)?;
+        let install = if kitchen.installs { kitchen.install(&[]).map(Arc::new) } else { Ok(upgrade.clone()) };
+        let install = install.map_err(|trouble| kitchen.said.of(trouble))?;
+        let base = Base::new(Vec::new(), values, Sides { install, upgrade: Some(upgrade) }, self.judge)?;
         Ok(self.rounds(&kitchen, base, &chart, &reach, all, told))
     }
 
@@ -156,7 +155,7 @@ impl Sweep<'_> {
             let second = Round { kitchen, base: &base, number };
             second.run(beside.collect(), &mut plan, &mut failures, &mut swept);
         }
-        failures.tell(&self.renders.source, "in the sweep, ", told);
+        failures.tell_most(&self.renders.source, told);
         swept.says = says(deciders, plan.taken() + 1);
         plan.tell(&self.renders.source, self.limits.renders, told);
         swept
@@ -169,13 +168,26 @@ impl Sweep<'_> {
 
     fn installs(&self, values: &Value) -> bool {
         let is_another = self.task.old.is_some() || self.task.values.old.is_some();
-        is_another || tell_upgrades(&self.renders.templates, Some(&values.to_string()))
+        // Where no upgrade can be rendered an install stands for it.
+        let has_upgrade = self.made.operation == Operation::Upgrade;
+        is_another || has_upgrade && tell_upgrades(&self.renders.templates, Some(&values.to_string()))
     }
 
     /// The options with further values files.
     fn options(&self, options: &Options, overlays: &[PathBuf]) -> Options {
         let values = overlays.iter().cloned().fold(options.values.clone(), Values::under);
         Options { values, limit: Some(self.limits.time), ..options.clone() }
+    }
+
+    /// What the copy renders with further values files.
+    fn printed(&self, copy: &Path, overlays: &[PathBuf]) -> Result<Printed, Trouble> {
+        let options = self.options(&self.made.options, overlays);
+        let helm = Helm::of_the_user();
+        let output = match self.made.operation {
+            Operation::Upgrade => helm.upgrade(copy, &options),
+            Operation::Install | Operation::Rollback => helm.install(copy, &options),
+        };
+        Printed::of(&output.map_err(Trouble::Helm)?)
     }
 
     fn copy(&self) -> io::Result<PathBuf> {
@@ -226,15 +238,21 @@ impl Kitchen<'_> {
             });
             overlays.push(path.map_err(|error| Trouble::Other(error.to_string()))?);
         }
-        let options = self.sweep.options(&self.sweep.made.options, &overlays);
-        let printed = Printed::of(&Helm::of_the_user().upgrade(&self.copy, &options).map_err(Trouble::Helm)?)?;
+        let printed = match self.sweep.printed(&self.copy, &overlays) {
+            Err(Trouble::Helm(HelmError::Failed { .. })) if self.sweep.made.operation == Operation::Upgrade => None,
+            printed => Some(printed?),
+        };
+        let Some(printed) = printed else {
+            // Then only the way back can be judged.
+            return Ok((Sides { install: Arc::new(self.install(&overlays)?), upgrade: None }, values));
+        };
         if !changes.iter().all(|change| is_in(change, &printed.values)) {
             let held = "a flag of the command line or the chart itself sets it".to_owned();
             return Err(Trouble::Other(held));
         }
         let upgrade = Arc::new(printed.render.reduced());
         let install = if self.installs { Arc::new(self.install(&overlays)?) } else { upgrade.clone() };
-        Ok((Sides { install, upgrade }, values))
+        Ok((Sides { install, upgrade: Some(upgrade) }, values))
     }
 
     /// Where the chart has the value, or what it lies in: in its own `values.yaml`, or in that of a subchart.
@@ -273,19 +291,26 @@ fn is_in(change: &Change, values: &Value) -> bool {
     *found == change.to || (is_nothing(found) && is_nothing(&change.to))
 }
 
-/// The templates, from the chart's folder on, that have brought Jobs and ServiceAccounts which the base has not.
-fn brought(base: &Sides, sides: &Sides) -> BTreeSet<String> {
-    let judged = |render: &Render| {
-        let documents =
-            render.documents.iter().filter(|document| ["Job", "ServiceAccount"].contains(&document.head.kind.as_str()));
-        documents
-            .map(|document| (document.head.kind.clone(), document.head.name.clone(), document.template.clone()))
-            .collect::<BTreeSet<_>>()
+impl Sides {
+    fn renders(&self) -> impl Iterator<Item = &Render> {
+        [Some(&self.install), self.upgrade.as_ref()].into_iter().flatten().map(|render| &**render)
+    }
+}
+
+/// The templates, as Helm calls them, of hooks, Jobs and ServiceAccounts that the base has not, or has otherwise where
+/// `changed` ones count too.
+fn brought(base: &Sides, sides: &Sides, changed: bool) -> BTreeSet<String> {
+    let judged = |sides: &Sides| {
+        let documents = sides.renders().flat_map(|render| &render.documents);
+        let judged = documents.filter(|document| {
+            document.identity != Identity::Resource || ["Job", "ServiceAccount"].contains(&document.head.kind.as_str())
+        });
+        let told = judged.map(|Document { head, template, text, .. }| {
+            let text = if changed { text.clone() } else { String::new() };
+            (head.kind.clone(), head.name.clone(), template.clone(), text)
+        });
+        told.collect::<BTreeSet<_>>()
     };
-    let known: BTreeSet<_> = [&base.install, &base.upgrade].into_iter().flat_map(|render| judged(render)).collect();
-    let new = [&sides.install, &sides.upgrade]
-        .into_iter()
-        .flat_map(|render| judged(render))
-        .filter(|one| !known.contains(one));
-    new.map(|(_, _, template)| template).collect()
+    let known = judged(base);
+    judged(sides).into_iter().filter(|one| !known.contains(one)).map(|(_, _, template, _)| template).collect()
 }

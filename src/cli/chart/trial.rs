@@ -78,6 +78,9 @@ impl Said {
     }
 }
 
+/// Of a chart with hundreds of values dozens may be refused.
+const MOST_REASONS: usize = 3;
+
 /// What could not be tried, by the reasons.
 #[derive(Default)]
 pub(super) struct Failures(BTreeMap<String, Vec<String>>);
@@ -95,6 +98,26 @@ impl Failures {
 
     pub(super) fn add(&mut self, reason: String, what: String) {
         self.0.entry(reason).or_default().push(what);
+    }
+
+    /// Tells the reasons that stand for most values, and how many values have others.
+    pub(super) fn tell_most(self, source: &str, told: &mut Told) {
+        let mut reasons: Vec<_> =
+            self.0.into_iter().map(|(reason, what)| (reason, BTreeSet::from_iter(what))).collect();
+        reasons.sort_by_key(|(_, what)| std::cmp::Reverse(what.len()));
+        let others = reasons.split_off(MOST_REASONS.min(reasons.len()));
+        for (reason, what) in reasons {
+            let what: Vec<_> = what.into_iter().collect();
+            let what = listed(&what, String::clone, ", ");
+            told.remark(&format!(
+                "{source}: in the sweep these were not rendered with every other value: {what}: {reason}"
+            ));
+        }
+        let others: BTreeSet<_> = others.into_iter().flat_map(|(_, what)| what).collect();
+        if !others.is_empty() {
+            let count = others.len();
+            told.remark(&format!("{source}: nor were {count} more, for other reasons"));
+        }
     }
 
     /// Tells each reason once; `purpose` begins the sentence.

@@ -107,11 +107,7 @@ impl Plan {
 
 impl Base {
     pub(super) fn new(changes: Vec<Change>, values: Value, sides: Sides, judge: Judging<'_>) -> Result<Self, String> {
-        let flips = if Outline::of(&sides.install, "").flips_to(&Outline::of(&sides.upgrade, "")).next().is_some() {
-            judge(&sides.install, &sides.upgrade)?.into_keys().collect()
-        } else {
-            BTreeSet::new()
-        };
+        let flips = flips(&sides, &sides, judge)?.into_keys().collect();
         Ok(Self { changes, values, sides, flips, brought: BTreeSet::new() })
     }
 
@@ -187,7 +183,9 @@ impl Round<'_> {
                 let judged = self.compare(before, &sides, &change, &known);
                 self.keep(&mut tried, judged.map(|(found, _)| found));
             }
-            let templates = brought(&self.base.sides, &sides);
+            // Two switches may have to be turned on together.
+            let is_switched_on = change.from == Value::Bool(false) && change.to == Value::Bool(true);
+            let templates = brought(&self.base.sides, &sides, is_switched_on);
             if !templates.is_empty() && self.number == 0 {
                 match Base::new(all, values, sides.clone(), self.kitchen.sweep.judge) {
                     Ok(base) => tried.bases.push(Base { brought: templates, ..base }),
@@ -214,8 +212,8 @@ impl Round<'_> {
         change: &Change,
         known: &BTreeSet<Name>,
     ) -> Result<(Option<Flipping>, BTreeSet<Name>), String> {
-        let there = self.flips(&before.install, &after.upgrade)?;
-        let back = self.flips(&after.install, &before.upgrade)?;
+        let judge = self.kitchen.sweep.judge;
+        let (there, back) = (flips(before, after, judge)?, flips(after, before, judge)?);
         let names: BTreeSet<_> = there.keys().chain(back.keys()).cloned().collect();
         let mut flips = BTreeMap::new();
         for name in names.into_iter().filter(|name| !self.base.flips.contains(name) && !known.contains(name)) {
@@ -229,15 +227,6 @@ impl Round<'_> {
         }
         let names: BTreeSet<_> = flips.keys().cloned().collect();
         Ok((self.found(before, after, change, flips), names))
-    }
-
-    /// The objects that flip, and what is said of each. Only where a render has an object as a hook and the other as a
-    /// resource there is something to judge.
-    fn flips(&self, install: &Render, upgrade: &Render) -> Result<BTreeMap<Name, String>, String> {
-        if Outline::of(install, "").flips_to(&Outline::of(upgrade, "")).next().is_none() {
-            return Ok(BTreeMap::new());
-        }
-        (self.kitchen.sweep.judge)(install, upgrade)
     }
 
     fn found(&self, before: &Sides, after: &Sides, change: &Change, flips: BTreeMap<Name, Flip>) -> Option<Flipping> {
@@ -256,22 +245,32 @@ impl Round<'_> {
         let namespace = &sweep.renders.namespace;
         let places = flips.keys().filter_map(|name| {
             let field = format!("/metadata/annotations/{}", helm::HOOK.replace('/', "~1"));
-            let renders = [&*after.upgrade, &*before.install];
             let is_hook_in = |render: &&Render| {
                 Outline::of(render, namespace).side(name).is_some_and(|side| side.as_str() == "hook")
             };
-            let mut renders = renders.to_vec();
+            let mut renders: Vec<_> = after.renders().chain(before.renders()).collect();
             renders.sort_by_key(|render| !is_hook_in(render));
             let place = origin(renders, (name, &field), namespace, &sweep.renders.templates)?;
             Some(((name.clone(), field), sweep.renders.on_disk(place)))
         });
         let places = places.collect();
-        let renders = renders::Renders::of(&before.install.documents, &after.upgrade.documents, namespace, None);
+        let upgrade = after.upgrade.as_ref().unwrap_or(&after.install);
+        let renders = renders::Renders::of(&before.install.documents, &upgrade.documents, namespace, None);
         let changed = ValueChange { given: &given, path: &path, from: &from, to: &to, flips };
         let found = evaluate_renders(&renders.after(changed), sweep.settings);
         let place = self.kitchen.place_of(&change.path);
         Some(Flipping { found, change: judged::ValueChange { path, from, to, place }, places })
     }
+}
+
+/// The objects that flip from one to the other, and what is said of each. Only where the one has an object as a hook and
+/// the other as a resource there is something to judge.
+fn flips(before: &Sides, after: &Sides, judge: Judging<'_>) -> Result<BTreeMap<Name, String>, String> {
+    let Some(upgrade) = &after.upgrade else { return Ok(BTreeMap::new()) };
+    if Outline::of(&before.install, "").flips_to(&Outline::of(upgrade, "")).next().is_none() {
+        return Ok(BTreeMap::new());
+    }
+    judge(&before.install, upgrade)
 }
 
 impl Flipping {
