@@ -44,6 +44,8 @@ pub(in crate::cli) struct Limits {
     pub(in crate::cli) renders: usize,
     /// For one render.
     pub(in crate::cli) time: Duration,
+    /// It is the only chart of the run, and somebody may wait for it.
+    pub(in crate::cli) is_watched: bool,
 }
 
 /// A chart that is tried with other values.
