@@ -65,6 +65,8 @@ pub(super) struct Swept {
     pub(super) ignored: Vec<Finding>,
     /// What was done, in words.
     pub(super) says: String,
+    /// The values and the objects that were found.
+    known: BTreeSet<(String, Name)>,
 }
 
 /// Both sides of a chart with the same values, without what no rule reads.

@@ -283,12 +283,17 @@ fn flips(before: &Sides, after: &Sides, judge: Judging<'_>) -> Result<BTreeMap<N
 impl Flipping {
     fn add_to(self, swept: &mut Swept) {
         let Self { found, change, places } = self;
+        let Found { mut findings, mut ignored, .. } = found;
+        // Where another value, or another setting beside it, flips it as well, nobody learns more.
+        for list in [&mut findings, &mut ignored] {
+            list.retain(|finding| swept.known.insert((change.path.clone(), finding.object.clone())));
+        }
         let finding = |found| {
             let finding = Finding::from(found);
             let template = places.get(&(finding.object.clone(), finding.path.clone())).cloned();
             Finding { template, values: vec![change.clone()], ..finding }
         };
-        swept.findings.extend(found.findings.into_iter().map(finding));
-        swept.ignored.extend(found.ignored.into_iter().map(finding));
+        swept.findings.extend(findings.into_iter().map(finding));
+        swept.ignored.extend(ignored.into_iter().map(finding));
     }
 }
