@@ -140,7 +140,7 @@ impl Pattern {
 
     /// A value at that path, or in it, is read, or one that it lies in.
     #[must_use]
-    pub fn touches(&self, path: &ValuePath) -> bool {
+    pub(crate) fn touches(&self, path: &ValuePath) -> bool {
         let meets = |(key, step): (&Key, &crate::value::Step)| match (key, step) {
             (Key::Any, _) => true,
             (Key::Named(key), crate::value::Step::Key(step)) => key == step,
