@@ -18,8 +18,8 @@ const SUBCHARTS: &str = "Subcharts";
 const HELMS: [&str; 7] = ["Values", "Release", "Chart", "Capabilities", "Template", "Files", SUBCHARTS];
 
 /// How deep and how large a value may be before its entries are no longer told apart.
-const DEEPEST: usize = 8;
-const LARGEST: usize = 400;
+const DEEPEST: usize = 6;
+const LARGEST: usize = 150;
 
 /// One step into the values, as a template takes it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

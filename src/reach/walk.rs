@@ -15,8 +15,11 @@ use super::source::{self, Source};
 use super::words::{holds_hook, is_judged, kind_of, names_hook};
 
 /// Far above what the largest charts take, so that a walk ends.
-const MOST_STEPS: usize = 300_000;
-const DEEPEST_CALL: usize = 80;
+const MOST_STEPS: usize = 150_000;
+const DEEPEST_CALL: usize = 40;
+/// A call inside of that many is one of a template that follows its values down, and counts as many steps.
+const DEEP_CALL: usize = 12;
+const STEPS_OF_A_DEEP_CALL: usize = 300;
 /// How often a template calls itself before what it is given is no longer told apart.
 const DEEPEST_RECURSION: usize = 3;
 /// How many different dots a named template is walked with; what is more is walked as one.
@@ -37,6 +40,21 @@ struct Call {
 
 /// What a call is known by: the template, the file where its dot hangs on decisions, and the dot.
 type Key = (String, Option<usize>, Reading);
+
+/// The caller's numbers of the maps that a call was given, by its own; or all of them, as one.
+struct Given {
+    maps: BTreeMap<usize, usize>,
+    all: BTreeSet<usize>,
+}
+
+impl Given {
+    fn of(maps: BTreeMap<usize, usize>, are_one: bool) -> Self {
+        if are_one {
+            return Self { maps: BTreeMap::new(), all: maps.into_keys().collect() };
+        }
+        Self { maps: maps.into_iter().map(|(map, seen)| (seen, map)).collect(), all: BTreeSet::new() }
+    }
+}
 
 type Effects = BTreeMap<usize, Reading>;
 
@@ -317,6 +335,7 @@ impl<'c> Walker<'c> {
         if !pipe.decl.is_empty() {
             value.decisions.insert(id);
         }
+        self.notes.gather(&mut value);
         (value, id)
     }
 
@@ -394,9 +413,8 @@ impl<'c> Walker<'c> {
         let on = self.notes.on(&dot);
         let mut maps = BTreeMap::new();
         let dot = dot.bounded().seen_by_call(&mut maps, OF_THE_DOT);
-        let key = self.key(name, dot);
-        // The dots that were too many are walked with all of their maps.
-        let maps = maps.into_iter().map(|(map, seen)| (seen, map)).collect();
+        let (key, is_one_of_many) = self.key(name, dot);
+        let maps = Given::of(maps, is_one_of_many);
         if let Some(call) = self.calls.get(&key) {
             self.notes.calls(call.unit);
             if let Some(input) = self.notes.decisions.get_mut(call.input) {
@@ -423,18 +441,20 @@ impl<'c> Walker<'c> {
     }
 
     /// What a call is known by; dots that are too many are one.
-    fn key(&mut self, name: &str, dot: Reading) -> Key {
+    fn key(&mut self, name: &str, dot: Reading) -> (Key, bool) {
         // Callers in other files give it what hangs on other decisions.
         let file = if dot.all_decisions().is_empty() { None } else { Some(self.file) };
         let key = (name.to_owned(), file, dot);
         let dots = self.dots.entry(key.0.clone()).or_default();
         let is_known = self.calls.contains_key(&key) || self.open.contains(&key);
         if is_known || (dots.walked < MOST_DOTS && dots.open < DEEPEST_RECURSION) {
-            return key;
+            return (key, false);
         }
         dots.rest.join(key.2);
         dots.rest = mem::take(&mut dots.rest).folded();
-        (key.0, file, dots.rest.clone())
+        // Their maps are one, too.
+        dots.rest.maps = BTreeSet::from([0]);
+        ((key.0, file, dots.rest.clone()), true)
     }
 
     fn walk_call(&mut self, name: &str, dot: Reading, body: &ListNode, on: BTreeSet<usize>) -> Call {
@@ -465,24 +485,30 @@ impl<'c> Walker<'c> {
 
     fn enters(&mut self, name: &str, by: isize) {
         self.depth = self.depth.saturating_add_signed(by);
+        if self.depth > DEEP_CALL {
+            self.steps += STEPS_OF_A_DEEP_CALL;
+        }
         let dots = self.dots.entry(name.to_owned()).or_default();
         dots.open = dots.open.saturating_add_signed(by);
         dots.walked += usize::from(by > 0);
     }
 
     /// What a call has written into maps that its caller knows.
-    fn write_effects(&mut self, effects: Effects, maps: &BTreeMap<usize, usize>, input: usize) {
+    fn write_effects(&mut self, effects: Effects, given: &Given, input: usize) {
         for (map, effect) in effects {
-            if let Some(map) = maps.get(&map) {
-                let effect = effect.seen_by_caller(maps, OF_THE_DOT, input);
-                let effect = self.here(effect);
-                self.note_effect(*map, effect);
+            let effect = effect.seen_by_caller(&given.maps, OF_THE_DOT, input);
+            let effect = self.here(effect);
+            match given.maps.get(&map) {
+                Some(map) => self.note_effect(*map, effect),
+                None if map == 0 => given.all.iter().for_each(|map| self.note_effect(*map, effect.clone())),
+                None => {}
             }
         }
     }
 
-    fn note_effect(&mut self, map: usize, effect: Reading) {
+    fn note_effect(&mut self, map: usize, mut effect: Reading) {
         self.assigned += 1;
+        self.notes.gather(&mut effect);
         for effects in [&mut self.written, &mut self.effects] {
             let known = effects.entry(map).or_default();
             known.join(effect.clone());

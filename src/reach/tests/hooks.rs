@@ -50,7 +50,10 @@ fn every_guard_is_read() {
 #[test]
 fn other_branches_are_read() {
     decide("{{ if .Values.a }}{{ else if .Values.b }}helm.sh/hook: test\n{{ end }}{{ .Values.other }}", &["a", "b"]);
-    decide("{{ with .Values.a }}{{ else with .Values.b }}helm.sh/hook: test\n{{ end }}{{ .Values.other }}", &["a", "b"]);
+    decide(
+        "{{ with .Values.a }}{{ else with .Values.b }}helm.sh/hook: test\n{{ end }}{{ .Values.other }}",
+        &["a", "b"],
+    );
     decide("{{ range .Values.a }}{{ else }}helm.sh/hook: test\n{{ end }}{{ .Values.other }}", &["a"]);
 }
 
