@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{chart, flips, job, messages, sweep, write_chart};
+use super::{HOOK, chart, flips, job, job_with, messages, sweep, write_chart};
 use crate::chart_many::{with_each, write};
 use crate::chart_renders::{denials, result};
 use crate::cli::{code, stderr, stdout, temporary};
@@ -61,6 +61,26 @@ fn chart_sweep_never_shows_what_a_user_wrote() {
         let expected =
             ["Job/k: list a list of 1 > a list of 2", "Job/m: mode a text > \"hook\"", "Job/m: secret a text > \"\""];
         assert_eq!(told, expected);
+    });
+}
+
+#[test]
+fn chart_sweep_never_shows_what_a_user_s_template_names() {
+    let of_value = job_with("m", "  {{- tpl .Values.meta . | nindent 2 }}");
+    let values = "mode: job\nsize: 1\nmeta: ''\n";
+    let chart = chart("secret-template", &[("values.yaml", values), ("templates/job.yaml", &of_value)]);
+    let condition = format!("or (eq .Values.mode \"{CANARY}\") (gt (int .Values.size) 7771234)");
+    let given = format!("meta: |-\n  {{{{- if {condition} }}}}annotations: {{{HOOK}}}{{{{- end }}}}\n");
+    let file = temporary("sweep-secret-template.yaml", given.as_bytes());
+    with_each("sweep-secret-template-path", |path| {
+        let output = sweep(path, &chart, &["-f", file.to_str().unwrap(), "-o", "json"]);
+        let said = [stdout(&output), stderr(&output)].concat();
+        assert!(!said.contains(CANARY) && !said.contains("77712"), "{said}");
+        let mut told = flips(&output);
+        told.sort();
+        told.dedup();
+        let alone = told.iter().filter(|row| !row.contains(": meta ")).collect::<Vec<_>>();
+        assert_eq!(alone, ["Job/m: mode \"job\" > a text", "Job/m: size 1 > a number"], "{told:?}");
     });
 }
 

@@ -179,12 +179,12 @@ impl Round<'_> {
             };
             let judged = self.compare(&self.base.sides, &sides, &change, &BTreeSet::new());
             let known = judged.as_ref().map(|(_, known)| known.clone()).unwrap_or_default();
-            self.keep(&mut tried, judged.map(|(found, _)| found));
+            tried.keep(judged.map(|(found, _)| found));
             // Two other values may flip what neither of them flips beside the base.
             for (other, before, known_of_other) in &others {
                 let change = Change { from: other.to.clone(), ..change.clone() };
                 let judged = self.compare(before, &sides, &change, &(&known | known_of_other));
-                self.keep(&mut tried, judged.map(|(found, _)| found));
+                tried.keep(judged.map(|(found, _)| found));
             }
             // Two switches may have to be turned on together.
             let is_switched_on = change.from == Value::Bool(false) && change.to == Value::Bool(true);
@@ -198,13 +198,6 @@ impl Round<'_> {
             others.push((change, sides, known));
         }
         tried
-    }
-
-    fn keep(&self, tried: &mut Tried, judged: Result<Option<Flipping>, String>) {
-        match judged {
-            Ok(found) => tried.findings.extend(found),
-            Err(reason) => tried.failures.push((format!("`{}`", tried.candidate.path), Trouble::Other(reason))),
-        }
     }
 
     /// What flips between the two, in either direction, and flips neither without the change nor as is known.
@@ -276,6 +269,15 @@ fn flips(before: &Sides, after: &Sides, judge: Judging<'_>) -> Result<BTreeMap<N
         return Ok(BTreeMap::new());
     }
     judge(&before.install, upgrade)
+}
+
+impl Tried {
+    fn keep(&mut self, judged: Result<Option<Flipping>, String>) {
+        match judged {
+            Ok(found) => self.findings.extend(found),
+            Err(reason) => self.failures.push((format!("`{}`", self.candidate.path), Trouble::Other(reason))),
+        }
+    }
 }
 
 impl Flipping {
