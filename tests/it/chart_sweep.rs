@@ -141,7 +141,7 @@ fn chart_sweep_warns_and_points_at_the_value() {
 fn chart_sweep_says_the_same_each_time() {
     // The renders run side by side, and end in any order.
     let values = ["a", "b", "c"];
-    let text: String = values.iter().map(|value| format!("{value}: {{enabled: false, mode: job}}\n")).collect();
+    let text = values.map(|value| format!("{value}: {{enabled: false, mode: job}}\n")).concat();
     let jobs =
         values.map(|value| job(value, &format!("or .Values.{value}.enabled (eq .Values.{value}.mode \"hook\")")));
     let chart = chart("same", &[("values.yaml", &text), ("templates/jobs.yaml", &jobs.concat())]);

@@ -99,7 +99,7 @@ fn chart_sweep_a_value_with_which_nothing_renders_is_told() {
 #[test]
 fn chart_sweep_within_few_renders_says_what_is_left() {
     let values = ["a", "b", "c", "d", "e"];
-    let text: String = values.iter().map(|value| format!("{value}: false\n")).collect();
+    let text = values.map(|value| format!("{value}: false\n")).concat();
     let jobs: String = values.iter().map(|value| job(value, &format!(".Values.{value}"))).collect();
     let chart = chart("few", &[("values.yaml", &text), ("templates/jobs.yaml", &jobs)]);
     let count = |log: &str| format!("echo \"$1\" >>'{log}'");
