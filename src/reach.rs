@@ -2,6 +2,7 @@
 //! says, generous about what it may do: a value too many costs a render, a value too few is a flip that nobody sees.
 
 mod chart;
+mod effort;
 mod functions;
 mod notes;
 mod reading;

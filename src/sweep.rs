@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::reach::{Chart, Decider, Key, Pattern, Reach, Role};
 use crate::value::{Change, Step, ValuePath};
+pub(crate) use others::EXAMPLE;
 use others::Others;
 
 /// A map that a template walks through may have hundreds of entries, all alike.

@@ -6,6 +6,7 @@ use std::mem;
 
 use serde_json::Value;
 
+use super::effort::spend;
 use crate::value::ValuePath;
 
 /// A template that follows a list below itself would go on for ever.
@@ -200,6 +201,9 @@ impl Reading {
 
     /// It may be this or that.
     pub(super) fn join(&mut self, other: Self) {
+        if !spend(1 + other.patterns.len() + other.decisions.len() + other.literals.len()) {
+            return;
+        }
         if self.has_no_place() {
             (self.is_copy, self.is_inside) = (other.is_copy, other.is_inside);
         } else if !other.has_no_place() {

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use gotmpl::parse::{BranchNode, CommandNode, Expr, ListNode, Node, Number, PipeNode};
 use serde_json::Value;
 
+use super::effort::is_spent;
 use super::functions::{self, Templates};
 use super::notes::{Gap, Notes, OF_THE_DOT, Role};
 use super::reading::{Literal, Reading, Writes, found};
@@ -177,7 +178,7 @@ impl<'c> Walker<'c> {
 
     fn node(&mut self, node: &Node, scope: &mut Scope) -> bool {
         self.steps += 1;
-        if self.steps > MOST_STEPS {
+        if self.steps > MOST_STEPS || is_spent() {
             self.notes.is_too_large = true;
             return false;
         }

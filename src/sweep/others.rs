@@ -10,7 +10,7 @@ use crate::value::ValuePath;
 /// Each costs a render.
 const MOST_OTHERS: usize = 8;
 /// In the place of what only a user knows.
-const EXAMPLE: &str = "example";
+pub(crate) const EXAMPLE: &str = "example";
 /// A sample of a value is no deeper.
 const DEEPEST_SAMPLE: usize = 6;
 

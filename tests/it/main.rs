@@ -24,6 +24,7 @@ mod chart_many;
 mod chart_references;
 mod chart_renders;
 mod chart_revisions;
+mod chart_sweep;
 mod chart_values;
 mod ci;
 mod cli;

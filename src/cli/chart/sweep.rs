@@ -28,8 +28,8 @@ use crate::private::write;
 use crate::reach::{Blind, Chart, Reach, Role};
 use crate::render::Render;
 use crate::sweep::line::line_of;
-use crate::sweep::{Candidate, candidates};
-use crate::value::{Change, Step, ValuePath};
+use crate::sweep::{Candidate, EXAMPLE, candidates};
+use crate::value::{Change, Step, ValuePath, shown};
 use round::{Base, Plan, Round};
 
 /// A Job that a value brings is the ground of a second round; no chart needs more of them.
@@ -147,7 +147,7 @@ impl Sweep<'_> {
         all: Vec<Candidate>,
         told: &mut Told,
     ) -> Swept {
-        let mut plan = Plan::new(self.limits.renders.saturating_sub(1), if kitchen.installs { 2 } else { 1 });
+        let mut plan = Plan::new(self.limits.renders, if kitchen.installs { 2 } else { 1 });
         let mut failures = Failures::default();
         let mut swept = Swept::default();
         let deciders = all.iter().filter(|candidate| candidate.role == Role::Hook).count();
@@ -160,7 +160,7 @@ impl Sweep<'_> {
             second.run(beside.collect(), &mut plan, &mut failures, &mut swept);
         }
         failures.tell_most(&self.renders.source, told);
-        swept.says = says(deciders, plan.taken() + 1);
+        swept.says = says(deciders, plan.taken());
         plan.tell(&self.renders.source, self.limits.renders, told);
         swept
     }
@@ -243,7 +243,8 @@ impl Kitchen<'_> {
             overlays.push(path.map_err(|error| Trouble::Other(error.to_string()))?);
         }
         let printed = match self.sweep.printed(&self.copy, &overlays) {
-            Err(Trouble::Helm(HelmError::Failed { .. })) if self.sweep.made.operation == Operation::Upgrade => None,
+            // Else it would fail as an install, too.
+            Err(Trouble::Helm(HelmError::Failed { .. })) if self.installs => None,
             printed => Some(printed?),
         };
         let Some(printed) = printed else {
@@ -279,12 +280,35 @@ impl Kitchen<'_> {
         of_chart.map(|(place, _)| place)
     }
 
+    /// Another value that is tried, in words: it comes from the chart, unless a user's value is a template that names it.
+    fn shown(&self, value: &Value) -> String {
+        shown(value, |value| self.own.has(value) || is_tried_for(&self.files, value))
+    }
+
     fn install(&self, overlays: &[PathBuf]) -> Result<Render, Trouble> {
         let Sweep { task, renders, made, .. } = self.sweep;
         let chart: &Path = task.old.as_ref().map_or(&renders.chart, |old| &old.chart);
         let options = self.sweep.options(made.install.as_ref().unwrap_or(&made.options), overlays);
         let output = Helm::of_the_user().install(chart, &options).map_err(Trouble::Helm)?;
         Ok(Render::read_from_helm(&output.stdout).reduced())
+    }
+}
+
+/// The chart's templates and schemas have the value, or a number beside it; the rest is tried whatever they have.
+fn is_tried_for(files: &BTreeMap<String, String>, value: &Value) -> bool {
+    let is_read = |path: &str| path.contains("templates/") || path.ends_with("values.schema.json");
+    let mut texts = files.iter().filter(|(path, _)| is_read(path)).map(|(_, text)| text);
+    match (value.as_i64(), value.as_str()) {
+        (Some(0 | 1), _) | (_, Some(EXAMPLE)) => true,
+        (Some(number), _) => {
+            let near = [number.saturating_sub(1), number, number.saturating_add(1)];
+            let near = near.map(|number| number.unsigned_abs().to_string());
+            texts.any(|text| {
+                text.split(|one: char| !one.is_ascii_digit()).any(|word| near.iter().any(|one| one == word))
+            })
+        }
+        (None, Some(_)) => texts.any(|text| text.contains(&value.to_string())),
+        (None, None) => false,
     }
 }
 

@@ -147,7 +147,7 @@ impl Own {
     }
 
     /// The values of a stored chart do not count: after `--reuse-values` they are the user's.
-    fn has(&self, value: &Value) -> bool {
+    pub(super) fn has(&self, value: &Value) -> bool {
         let is_literal = |text: &str| {
             let quoted = [format!("\"{text}\""), format!("`{text}`")];
             self.sources.iter().any(|source| quoted.iter().any(|quoted| source.contains(quoted)))

@@ -67,8 +67,9 @@ struct Flipping {
 }
 
 impl Plan {
+    /// The base costs what a try costs.
     pub(super) fn new(renders: usize, price: usize) -> Self {
-        Self { left: renders, taken: 0, price, known: BTreeSet::new(), untried: Vec::new() }
+        Self { left: renders.saturating_sub(price), taken: price, price, known: BTreeSet::new(), untried: Vec::new() }
     }
 
     pub(super) fn taken(&self) -> usize {
@@ -92,13 +93,15 @@ impl Plan {
             candidate.to.push(change.to);
         }
         if self.left < self.price && candidate.to.len() < count {
-            self.untried.push(format!("`{}`", candidate.path));
+            let path = format!("`{}`", candidate.path);
+            if !self.untried.contains(&path) {
+                self.untried.push(path);
+            }
         }
         (!candidate.to.is_empty()).then_some(candidate)
     }
 
-    pub(super) fn tell(mut self, source: &str, most: usize, told: &mut Told) {
-        self.untried.dedup();
+    pub(super) fn tell(self, source: &str, most: usize, told: &mut Told) {
         if !self.untried.is_empty() {
             let paths = listed(&self.untried, String::clone, ", ");
             told.remark(&format!("{source}: after {most} renders these values were not tried, or not in every way: {paths}; `--sweep-renders N` allows more"));
@@ -170,7 +173,7 @@ impl Round<'_> {
     fn tried(&self, candidate: Candidate, name: &str) -> Tried {
         let mut tried = Tried { candidate, findings: Vec::new(), failures: Vec::new(), bases: Vec::new() };
         let changes: Vec<_> = tried.candidate.changes().collect();
-        let mut others = Vec::<(Change, Sides)>::new();
+        let mut others = Vec::<(Change, Sides, BTreeSet<Name>)>::new();
         for (change, number) in changes.into_iter().zip(0..) {
             let all = [&self.base.changes[..], std::slice::from_ref(&change)].concat();
             let rendered = self.kitchen.render(&all, &format!("{name}-{number}"));
@@ -183,12 +186,12 @@ impl Round<'_> {
             };
             let judged = self.compare(&self.base.sides, &sides, &change, &BTreeSet::new());
             let known = judged.as_ref().map(|(_, known)| known.clone()).unwrap_or_default();
-            self.keep(&mut tried, judged.map(|(found, _)| found));
+            tried.keep(judged.map(|(found, _)| found));
             // Two other values may flip what neither of them flips beside the base.
-            for (other, before) in &others {
+            for (other, before, known_of_other) in &others {
                 let change = Change { from: other.to.clone(), ..change.clone() };
-                let judged = self.compare(before, &sides, &change, &known);
-                self.keep(&mut tried, judged.map(|(found, _)| found));
+                let judged = self.compare(before, &sides, &change, &(&known | known_of_other));
+                tried.keep(judged.map(|(found, _)| found));
             }
             // Two switches may have to be turned on together.
             let is_switched_on = change.from == Value::Bool(false) && change.to == Value::Bool(true);
@@ -199,16 +202,9 @@ impl Round<'_> {
                     Err(reason) => tried.failures.push((format!("`{}`", change.path), Trouble::Other(reason))),
                 }
             }
-            others.push((change, sides));
+            others.push((change, sides, known));
         }
         tried
-    }
-
-    fn keep(&self, tried: &mut Tried, judged: Result<Option<Flipping>, String>) {
-        match judged {
-            Ok(found) => tried.findings.extend(found),
-            Err(reason) => tried.failures.push((format!("`{}`", tried.candidate.path), Trouble::Other(reason))),
-        }
     }
 
     /// What flips between the two, in either direction, and flips neither without the change nor as is known.
@@ -242,12 +238,14 @@ impl Round<'_> {
         }
         let Kitchen { sweep, own, .. } = self.kitchen;
         let path = Shown(&change.path.to_string()).to_string();
-        let [from, to] = [&change.from, &change.to].map(|value| own.shown(value));
+        let is_of_base = *change.path.find(&self.base.values) == change.from;
+        let from = if is_of_base { own.shown(&change.from) } else { self.kitchen.shown(&change.from) };
+        let to = self.kitchen.shown(&change.to);
         let given = self
             .base
             .changes
             .iter()
-            .map(|given| format!("`{}` is {}", Shown(&given.path.to_string()), own.shown(&given.to)));
+            .map(|given| format!("`{}` is {}", Shown(&given.path.to_string()), self.kitchen.shown(&given.to)));
         let given = given.collect::<Vec<_>>().join(" and ");
         let namespace = &sweep.renders.namespace;
         let places = flips.keys().filter_map(|name| {
@@ -278,6 +276,15 @@ fn flips(before: &Sides, after: &Sides, judge: Judging<'_>) -> Result<BTreeMap<N
         return Ok(BTreeMap::new());
     }
     judge(&before.install, upgrade)
+}
+
+impl Tried {
+    fn keep(&mut self, judged: Result<Option<Flipping>, String>) {
+        match judged {
+            Ok(found) => self.findings.extend(found),
+            Err(reason) => self.failures.push((format!("`{}`", self.candidate.path), Trouble::Other(reason))),
+        }
+    }
 }
 
 impl Flipping {
