@@ -379,14 +379,19 @@ impl Judged {
 
     /// Where the finding is best shown.
     pub(crate) fn place_of<'a>(&'a self, finding: &'a Finding) -> &'a Place {
-        let value = finding.values.iter().find_map(|value| value.place.as_ref());
-        value.or(finding.template.as_ref()).unwrap_or(&self.place)
+        finding.place().unwrap_or(&self.place)
     }
 }
 
 impl Finding {
     pub(crate) fn is_of(&self, rule: RuleId) -> bool {
         self.rule.as_deref() == Some(rule.as_str())
+    }
+
+    /// Where its reader has to look: at the value that makes it, or at the template.
+    pub(crate) fn place(&self) -> Option<&Place> {
+        let value = self.values.iter().find_map(|value| value.place.as_ref());
+        value.or(self.template.as_ref())
     }
 
     /// The rule's id, for where no rule is an empty text.

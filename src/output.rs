@@ -11,6 +11,7 @@ mod results;
 mod sarif;
 mod table;
 mod tally;
+mod values;
 pub(crate) mod writer;
 
 use crate::judged::Judging;

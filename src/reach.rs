@@ -3,8 +3,15 @@
 
 mod chart;
 mod functions;
+mod notes;
 mod reading;
+mod scope;
+mod source;
 mod walk;
+mod words;
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -13,26 +20,22 @@ use std::thread;
 use serde_json::Value;
 
 pub use chart::Chart;
+pub use notes::Role;
 pub use reading::{Key, Literal, Pattern};
 
 use chart::Subchart;
+use notes::{Decision, Gap};
 use reading::Reading;
-use walk::{Walker, Written};
+use walk::Walker;
 
 /// A template may nest a hundred blocks and call as many others.
 const STACK: usize = 256 * 1024 * 1024;
 
+/// How often the templates are walked, as long as one reads what a later one has put into the top of its chart.
+const MOST_WALKS: usize = 3;
+
 /// How often a value is copied from one place to another before a template reads it.
 const MOST_COPIES: usize = 4;
-
-/// The part that a value plays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Role {
-    /// It decides whether there is a Job or a `ServiceAccount`.
-    Object,
-    /// It decides whether something is a hook.
-    Hook,
-}
 
 /// What a reader of templates does not see.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,15 +49,6 @@ pub enum Blind {
     /// A template that does not parse.
     Unparsed { file: String, reason: String },
     /// There is more of it than anybody walks through.
-    TooLarge,
-}
-
-/// A blind spot with the number of its file.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Gap {
-    Lookup(usize),
-    Capabilities(usize),
-    ComputedName(usize),
     TooLarge,
 }
 
@@ -72,7 +66,7 @@ pub struct Decider {
 #[derive(Debug, Default)]
 pub struct Reach {
     pub deciders: BTreeMap<Pattern, Decider>,
-    /// All values that a template with a hook reads, whatever for.
+    /// All values that a template with a hook, a Job or a `ServiceAccount` reads, whatever for.
     pub reached: BTreeSet<Pattern>,
     pub blind: BTreeSet<Blind>,
 }
@@ -134,10 +128,29 @@ impl<'c> Reader<'c> {
                 self.blind.insert(Blind::Unparsed { file: file.path.clone(), reason });
             }
         }
-        for (number, file) in self.files.iter().enumerate().filter(|(_, file)| file.is_rendered) {
-            self.walker.walk(number, &file.name, &file.around, Reading::top(file.keys.clone()));
-        }
+        self.walk();
+        self.walker.notes.spread_files();
         self.reach()
+    }
+
+    fn walk(&mut self) {
+        let mut tops = BTreeMap::new();
+        for file in &self.files {
+            let map = self.walker.notes.map((tops.len(), 0));
+            let new = || Reading { maps: BTreeSet::from([map]), ..Reading::top(file.keys.clone()) };
+            tops.entry(file.keys.clone()).or_insert_with(new);
+        }
+        for _ in 0..MOST_WALKS {
+            let before = tops.clone();
+            for (number, file) in self.files.iter().enumerate().filter(|(_, file)| file.is_rendered) {
+                if let Some(top) = tops.get_mut(&file.keys) {
+                    *top = self.walker.walk(number, &file.name, &file.around, top.clone());
+                }
+            }
+            if before.iter().all(|(keys, top)| tops.get(keys).is_some_and(|now| now.is_as(top))) {
+                break;
+            }
+        }
     }
 
     /// Subcharts first: a named template of the chart itself takes the place of theirs.
@@ -149,11 +162,11 @@ impl<'c> Reader<'c> {
             let switches: Vec<_> = conditions.iter().map(pattern).chain(tags).collect();
             let mut around = around.to_vec();
             if !switches.is_empty() {
-                around.push(self.walker.decide(switches));
+                around.push(self.walker.notes.decide(switches));
             }
             for import in imports {
                 let source = Reading::of_pattern(Pattern::of(&[&below[..], &import.child].concat()));
-                self.walker.written.push(Written { target: pattern(&import.parent), source });
+                self.walker.notes.write_over(pattern(&import.parent), source);
             }
             self.collect(chart, &format!("{name}/charts/{key}"), &below, &around);
             self.scopes.insert(below);
@@ -173,57 +186,87 @@ impl<'c> Reader<'c> {
 
     fn reach(self) -> Reach {
         let roles = self.roles();
-        let decisions = &self.walker.decisions;
-        let mut deciders = BTreeMap::<Pattern, Decider>::new();
-        let mut reached = BTreeSet::new();
+        let notes = &self.walker.notes;
+        let mut reach = Reach { blind: self.blind(), ..Reach::default() };
         let mut sources = BTreeMap::<&Pattern, BTreeSet<Pattern>>::new();
-        for (id, decision) in decisions.iter().enumerate() {
-            let is_of_hooks = decision.files.iter().any(|file| self.walker.of_hooks.contains(file));
-            for (pattern, literals) in &decision.uses {
-                for pattern in sources.entry(pattern).or_insert_with(|| self.sources(pattern)).clone() {
-                    if is_of_hooks {
-                        reached.insert(pattern.clone());
+        for (id, decision) in notes.decisions.iter().enumerate() {
+            let role = roles.get(&id).copied();
+            let files = notes.files(decision);
+            let is_reached = role.is_some() || files.iter().any(|file| self.makes(*file).is_some());
+            for (pattern, literals) in decision.uses.iter().filter(|_| is_reached) {
+                for source in sources.entry(pattern).or_insert_with(|| self.sources(pattern)).iter() {
+                    if let Some(role) = role.filter(|_| !source.0.is_empty()) {
+                        self.add(&mut reach.deciders, source, role, (literals, &files));
                     }
-                    if let Some(role) = roles.get(&id).filter(|_| !pattern.0.is_empty()) {
-                        let files = decision.files.iter().filter_map(|file| Some(self.files.get(*file)?.path.clone()));
-                        let new = || Decider { role: *role, literals: BTreeSet::new(), files: BTreeSet::new() };
-                        let decider = deciders.entry(pattern).or_insert_with(new);
-                        decider.role = decider.role.max(*role);
-                        decider.literals.extend(literals.iter().cloned());
-                        decider.files.extend(files);
+                    if !reach.reached.contains(source) {
+                        reach.reached.insert(source.clone());
                     }
                 }
             }
         }
-        Reach { deciders, reached, blind: self.blind() }
+        reach
+    }
+
+    fn add(
+        &self,
+        deciders: &mut BTreeMap<Pattern, Decider>,
+        pattern: &Pattern,
+        role: Role,
+        (literals, files): (&BTreeSet<Literal>, &BTreeSet<usize>),
+    ) {
+        if !deciders.contains_key(pattern) {
+            let new = Decider { role, literals: BTreeSet::new(), files: BTreeSet::new() };
+            deciders.insert(pattern.clone(), new);
+        }
+        let Some(decider) = deciders.get_mut(pattern) else { return };
+        decider.role = decider.role.max(role);
+        decider.literals.extend(literals.iter().cloned());
+        for file in files.iter().filter_map(|file| self.files.get(*file)) {
+            if !decider.files.contains(&file.path) {
+                decider.files.insert(file.path.clone());
+            }
+        }
+    }
+
+    /// What a file makes that is judged: hooks, before Jobs and service accounts.
+    fn makes(&self, file: usize) -> Option<Role> {
+        [Role::Hook, Role::Object].into_iter().find(|role| self.walker.notes.makes.contains(&(*role, file)))
     }
 
     /// The decisions that decide about objects, and those that they hang on.
     fn roles(&self) -> BTreeMap<usize, Role> {
+        let decisions = &self.walker.notes.decisions;
         let mut roles = BTreeMap::new();
+        let mut behind = BTreeMap::<&Pattern, BTreeSet<usize>>::new();
         for role in [Role::Hook, Role::Object] {
-            let decide = self.walker.decisions.iter().enumerate().filter(|(_, decision)| decision.role >= Some(role));
+            let decide = decisions.iter().enumerate().filter(|(_, decision)| decision.role >= Some(role));
             let mut waiting: Vec<_> = decide.map(|(id, _)| id).collect();
             while let Some(id) = waiting.pop() {
-                let Some(decision) = self.walker.decisions.get(id).filter(|_| !roles.contains_key(&id)) else {
-                    continue;
-                };
+                let Some(decision) = decisions.get(id).filter(|_| !roles.contains_key(&id)) else { continue };
                 roles.insert(id, role);
-                waiting.extend(decision.on.iter().copied().chain(decision.inside.clone()));
+                waiting.extend(self.hangs_on(decision));
                 for pattern in decision.uses.keys() {
-                    waiting.extend(self.written_at(pattern).flat_map(|(written, _)| written.source.all_decisions()));
+                    let found = behind.entry(pattern).or_insert_with(|| {
+                        let written = self.written_at(pattern);
+                        written.flat_map(|(source, _)| self.walker.notes.on(source)).collect()
+                    });
+                    waiting.extend(found.iter().copied());
                 }
             }
         }
         roles
     }
 
+    fn hangs_on<'d>(&self, decision: &'d Decision) -> impl Iterator<Item = usize> + 'd {
+        decision.on.iter().copied().chain(decision.inside.clone())
+    }
+
     /// What templates have written over a value, or into it, and the way from there to the value.
-    fn written_at<'p>(&'p self, pattern: &'p Pattern) -> impl Iterator<Item = (&'p Written, &'p [Key])> {
-        self.walker.written.iter().filter_map(|written| {
-            match (written.target.rest(pattern), pattern.rest(&written.target)) {
-                (Some(rest), _) => Some((written, rest)),
-                (None, Some(_)) => Some((written, &[][..])),
+    fn written_at<'p>(&'p self, pattern: &'p Pattern) -> impl Iterator<Item = (&'p Reading, &'p [Key])> {
+        self.walker.notes.written.iter().filter_map(|(target, source)| {
+            match (target.rest(pattern), pattern.rest(target)) {
+                (Some(rest), _) => Some((source, rest)),
+                (None, Some(_)) => Some((source, &[][..])),
                 (None, None) => None,
             }
         })
@@ -236,8 +279,8 @@ impl<'c> Reader<'c> {
         for _ in 0..MOST_COPIES {
             let copied = newest.iter().flat_map(|pattern| {
                 let written = self.written_at(pattern);
-                written.flat_map(|(written, rest)| {
-                    let sources = written.source.all_patterns().into_iter();
+                written.flat_map(|(source, rest)| {
+                    let sources = source.all_patterns().into_iter();
                     sources.map(|source| self.in_global(source.followed_by(rest)))
                 })
             });
@@ -260,16 +303,21 @@ impl<'c> Reader<'c> {
 
     /// The blind spots of the templates that make hooks; of the others nobody needs to know.
     fn blind(&self) -> BTreeSet<Blind> {
-        let path = |file: &usize| {
-            let is_of_hooks = self.walker.of_hooks.contains(file);
-            self.files.get(*file).filter(|_| is_of_hooks).map(|file| file.path.clone())
-        };
-        let told = self.walker.gaps.iter().filter_map(|gap| match gap {
-            Gap::Lookup(file) => Some(Blind::Lookup { file: path(file)? }),
-            Gap::Capabilities(file) => Some(Blind::Capabilities { file: path(file)? }),
-            Gap::ComputedName(file) => Some(Blind::ComputedName { file: path(file)? }),
-            Gap::TooLarge => Some(Blind::TooLarge),
-        });
-        self.blind.iter().cloned().chain(told).collect()
+        let notes = &self.walker.notes;
+        let mut blind = self.blind.clone();
+        for (gap, files) in notes.gaps() {
+            let of_hooks = files.iter().filter(|file| self.makes(**file) == Some(Role::Hook));
+            for file in of_hooks.filter_map(|file| Some(self.files.get(*file)?.path.clone())) {
+                blind.insert(match gap {
+                    Gap::Lookup => Blind::Lookup { file },
+                    Gap::Capabilities => Blind::Capabilities { file },
+                    Gap::ComputedName => Blind::ComputedName { file },
+                });
+            }
+        }
+        if notes.is_too_large {
+            blind.insert(Blind::TooLarge);
+        }
+        blind
     }
 }

@@ -29,6 +29,7 @@ pub(crate) struct Change {
 
 impl ValuePath {
     /// The path of keys alone.
+    #[cfg(test)]
     pub(crate) fn of_keys<'a>(keys: impl IntoIterator<Item = &'a str>) -> Self {
         Self(keys.into_iter().map(|key| Step::Key(key.to_owned())).collect())
     }

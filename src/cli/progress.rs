@@ -49,6 +49,11 @@ impl Progress {
         self.begin(Some(count as u64), "{bar:40} {pos}/{len} versions {eta}");
     }
 
+    /// Begins with that many values of one chart.
+    pub(super) fn values(&mut self, count: usize) {
+        self.begin(Some(count as u64), "{bar:40} {pos}/{len} values {eta}");
+    }
+
     fn begin(&mut self, total: Option<u64>, template: &'static str) {
         self.finish();
         (self.total, self.template) = (total, template);

@@ -11,6 +11,7 @@ use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 use super::table;
 use super::tally::Tally;
+use super::values;
 use super::writer::Writer;
 use crate::judged::{Finding, Flip, HookRun, Judged, Judging, Level, Summary, Verdict};
 
@@ -52,6 +53,7 @@ fn write_judged(out: &mut dyn Write, judged: &Judged) -> io::Result<()> {
     };
     fill(out, "", &format!("{style}{word}{style:#} {title}"))?;
     write_flips(out, &judged.flips)?;
+    write_values(out, &judged.findings)?;
     write_findings(out, judged)?;
     write_hooks(out, &judged.hooks)?;
     judged.patch.0.iter().try_for_each(|operation| write_operation(out, operation))
@@ -62,6 +64,13 @@ fn write_flips(out: &mut dyn Write, flips: &[Flip]) -> io::Result<()> {
     let rows: Vec<_> = flips.iter().map(|flip| (style_of(flip.level), flip.cells())).collect();
     let columns = Flip::COLUMNS.map(str::to_uppercase);
     table::write(out, columns.each_ref().map(String::as_str), &rows)
+}
+
+/// Which values flip what.
+fn write_values(out: &mut dyn Write, findings: &[Finding]) -> io::Result<()> {
+    let rows = values::rows(findings).into_iter().map(|(level, cells)| (style_of(level), cells));
+    let columns = values::COLUMNS.map(str::to_uppercase);
+    table::write(out, columns.each_ref().map(String::as_str), &rows.collect::<Vec<_>>())
 }
 
 /// What became of each hook, in their order.
@@ -75,10 +84,10 @@ fn write_hooks(out: &mut dyn Write, hooks: &[HookRun]) -> io::Result<()> {
 }
 
 fn write_findings(out: &mut dyn Write, judged: &Judged) -> io::Result<()> {
-    let file = |finding: &&Finding| finding.template.as_ref().map(|place| place.file.clone()).unwrap_or_default();
+    let file = |finding: &&Finding| finding.place().map(|place| place.file.clone()).unwrap_or_default();
     for findings in grouped(judged.findings.iter().collect(), &file) {
-        if let Some(template) = findings.first().and_then(|finding| finding.template.as_ref()) {
-            fill(out, "  ", &Visible(&template.file).to_string())?;
+        if let Some(place) = findings.first().and_then(|finding| finding.place()) {
+            fill(out, "  ", &Visible(&place.file).to_string())?;
         }
         for cause in grouped(findings, &|finding| finding.cause()) {
             write_cause(out, "", &cause, Some(&judged.object))?;
@@ -100,7 +109,7 @@ pub(crate) fn write_cause(
         // A message without a rule: the text says all there is.
         return fill(out, "  ", &format!("{head} {}", Visible(&finding.message.replace('\n', " "))));
     }
-    let lines: BTreeSet<_> = findings.iter().filter_map(|finding| finding.template.as_ref()?.line).collect();
+    let lines: BTreeSet<_> = findings.iter().filter_map(|finding| finding.place()?.line).collect();
     let named: Vec<_> = lines.iter().map(ToString::to_string).collect();
     let lines = match named.len() {
         0 => String::new(),

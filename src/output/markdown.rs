@@ -13,6 +13,7 @@ use json_patch::PatchOperation;
 use stable_hooks_policy::cause::grouped;
 
 use super::tally::Tally;
+use super::values;
 use super::writer::Writer;
 use crate::judged::{Finding, Flip, HookRun, Judged, Judging, Level, Summary, Verdict, are_ignored};
 pub(crate) use cause::{cause, paragraph};
@@ -129,13 +130,14 @@ fn section(judged: &Judged) -> Section {
         Verdict::Normalize => "normalize",
         Verdict::Deny => "deny",
     };
-    let file = |finding: &&Finding| finding.template.as_ref().map(|place| place.file.clone()).unwrap_or_default();
+    let file = |finding: &&Finding| finding.place().map(|place| place.file.clone()).unwrap_or_default();
     let by_file = grouped(judged.findings.iter().collect(), &file);
     let causes = by_file.into_iter().flat_map(|findings| grouped(findings, &|finding| finding.cause()));
     let place = judged.place.line.map(|_| &judged.place);
     let causes = causes.map(|findings| cause("", &findings, Some(&judged.object), place));
     let items = flips(&judged.flips)
         .into_iter()
+        .chain(swept(&judged.findings))
         .chain(causes)
         .chain(patch(judged))
         .chain(hooks(&judged.hooks))
@@ -146,13 +148,28 @@ fn section(judged: &Judged) -> Section {
 
 /// Which upgrades between versions flip what, as a table.
 fn flips(flips: &[Flip]) -> Option<String> {
-    let mut table = format!("| {} |\n|---|---|---|---|---|", Flip::COLUMNS.join(" | "));
-    for flip in flips {
-        let [object, rest @ ..] = flip.cells();
-        let rest = rest.map(|text| cell(&prose(&text))).join(" | ");
-        let _ = write!(table, "\n| {} | {rest} |", cell(&code(&object)));
-    }
-    (!flips.is_empty()).then_some(table)
+    table(&Flip::COLUMNS, flips.iter().map(Flip::cells))
+}
+
+/// Which values flip what, as a table.
+fn swept(findings: &[Finding]) -> Option<String> {
+    table(&values::COLUMNS, values::rows(findings).into_iter().map(|(_, cells)| cells))
+}
+
+/// A table whose first column is code; none without a row.
+fn table<const COLUMNS: usize>(
+    columns: &[&str; COLUMNS],
+    rows: impl Iterator<Item = [String; COLUMNS]>,
+) -> Option<String> {
+    let head = format!("| {} |\n{}|", columns.join(" | "), "|---".repeat(COLUMNS));
+    let rows: Vec<_> = rows
+        .map(|cells| {
+            let cells = cells.iter().enumerate();
+            let cells = cells.map(|(at, text)| cell(&if at == 0 { code(text) } else { prose(text) }));
+            format!("\n| {} |", cells.collect::<Vec<_>>().join(" | "))
+        })
+        .collect();
+    (!rows.is_empty()).then(|| format!("{head}{}", rows.concat()))
 }
 
 /// What became of each hook, one below the other.

@@ -4,9 +4,37 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::Gap;
-use super::reading::{Key, Reading};
-use super::walk::{Walker, Written, found};
+use super::notes::{Gap, Notes};
+use super::reading::{Key, Literal, Reading, Writes, found};
+use super::words::{is_judged, names_hook};
+
+/// How many texts one that is put together may be.
+const MOST_TEXTS: usize = 32;
+
+/// What functions need of the walk that calls them.
+pub(super) trait Templates {
+    fn notes(&mut self) -> &mut Notes;
+
+    fn values(&self) -> &Value;
+
+    /// The templates of a name. Of a file's name only the end may be known, the rest being `.Template.BasePath`.
+    fn called(&self, name: &str) -> Vec<String>;
+
+    /// What a named template writes, as a value.
+    fn call(&mut self, name: &str, dot: Reading) -> Reading;
+
+    /// What a text writes that is a template of its own.
+    fn call_text(&mut self, text: &str, dot: Reading) -> Reading;
+
+    /// A map or list that nothing else holds.
+    fn new_map(&mut self, map: Reading) -> Reading;
+
+    /// Something is written into a map.
+    fn write(&mut self, map: &Reading, effect: Reading);
+
+    /// What is written here hangs on what stands around it.
+    fn here(&self, value: Reading) -> Reading;
+}
 
 /// Functions whose result is a yes or no about their arguments.
 const COMPARE: [&str; 11] =
@@ -27,29 +55,61 @@ const DIGEST: [&str; 11] = [
     "semverCompare",
 ];
 
-/// Functions that take from their first argument what they do not change.
-const WRITE: [&str; 7] =
-    ["set", "unset", "merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite", "mustMergeOverwriteWithOptions"];
+/// Functions that give one of their arguments, or what they are made of.
+const PASS: [&str; 13] = [
+    "default",
+    "coalesce",
+    "ternary",
+    "and",
+    "or",
+    "concat",
+    "toYaml",
+    "toJson",
+    "toPrettyJson",
+    "values",
+    "required",
+    "mustToJson",
+    "mustToPrettyJson",
+];
 
-/// A function writes into the map that is its first argument.
-pub(super) fn writes(name: &str) -> bool {
-    WRITE.contains(&name)
-}
+/// Functions that give a copy.
+const COPY: [&str; 8] =
+    ["deepCopy", "mustDeepCopy", "fromYaml", "fromJson", "fromYamlArray", "fromJsonArray", "pick", "omit"];
 
 /// The result of a function. Of one that is not known it may be made of all that it is given.
-pub(super) fn call(walker: &mut Walker<'_>, name: &str, arguments: &[Reading]) -> Reading {
+pub(super) fn call(templates: &mut impl Templates, name: &str, arguments: &[Reading]) -> Reading {
     match (name, arguments) {
-        ("include", [names, rest @ ..]) => include(walker, names, rest.first()),
-        ("tpl", [text, rest @ ..]) => tpl(walker, text, rest.first()),
-        ("dict", entries) => dict(entries),
-        ("list" | "tuple", items) => {
-            let items = Reading::joined(items.iter().cloned());
-            Reading { entries: [(Key::Any, items)].into(), ..Reading::default() }
+        ("include", [names, rest @ ..]) => include(templates, names, rest.first()),
+        ("tpl", [text, rest @ ..]) => tpl(templates, text, rest.first()),
+        ("dict", entries) => {
+            let dict = dict(entries);
+            templates.new_map(dict)
         }
-        ("set", [map, key, value]) => set(walker, map, key, value),
+        ("list" | "tuple", items) => {
+            let items = items.iter().enumerate();
+            let entries = items.map(|(number, item)| (Key::Named(number.to_string()), item.clone())).collect();
+            templates.new_map(Reading { entries, ..Reading::default() })
+        }
+        ("append" | "push" | "prepend" | "mustAppend" | "mustPush" | "mustPrepend", [list, item]) => {
+            let mut list = list.clone().shuffled();
+            list.entries.entry(Key::Any).or_default().join(item.clone());
+            templates.new_map(list)
+        }
+        ("set", [map, key, value]) => {
+            let source = templates.here(value.clone());
+            templates.notes().write(map, &keys_of(key), &source);
+            let mut effect = Reading::default();
+            add(&mut effect, key, &source);
+            templates.write(map, effect.clone());
+            Reading::joined([map.clone(), effect])
+        }
+        ("unset", [map, key]) => {
+            templates.notes().use_of(key);
+            map.clone()
+        }
         ("get" | "hasKey", [map, key]) => {
             let entry = below(map, key);
-            walker.use_of(&entry);
+            templates.notes().use_of(&entry);
             entry
         }
         ("index", [map, keys @ ..]) => keys.iter().fold(map.clone(), |map, key| below(&map, key)),
@@ -62,97 +122,134 @@ pub(super) fn call(walker: &mut Walker<'_>, name: &str, arguments: &[Reading]) -
             Reading { entries: [(Key::Any, items)].into(), ..Reading::default() }
         }
         ("first" | "last" | "mustFirst" | "mustLast", [list]) => list.entry(None),
+        ("keys", maps) => {
+            templates.notes().uses(maps);
+            let names = Reading::joined(maps.iter().map(names_in));
+            Reading { entries: [(Key::Any, names)].into(), ..without_text(maps) }
+        }
         ("print" | "printf" | "cat", texts) => {
-            walker_uses(walker, texts);
+            templates.notes().uses(texts);
             printed(name, texts)
         }
-        ("merge" | "mergeOverwrite" | "mustMerge" | "mustMergeOverwrite", [into, others @ ..]) => {
-            let source = Reading::joined(others.iter().cloned());
-            for target in &into.patterns {
-                walker.written.push(Written { target: target.clone(), source: source.clone() });
+        (
+            "merge" | "mergeOverwrite" | "mustMerge" | "mustMergeOverwrite" | "mustMergeOverwriteWithOptions",
+            [into, others @ ..],
+        ) => {
+            let source = Reading { is_copy: true, ..Reading::joined(others.iter().cloned()) };
+            let source = templates.here(source);
+            if !into.is_copy {
+                for target in &into.patterns {
+                    templates.notes().write_over(target.clone(), source.clone());
+                }
             }
-            Reading::joined(arguments.iter().cloned())
+            templates.write(into, source.clone());
+            Reading::joined([into.clone(), source])
         }
         ("lookup", _) => {
-            walker.gaps.insert(Gap::Lookup(walker.file));
-            walker_uses(walker, arguments);
-            Reading::default()
+            templates.notes().gap(Gap::Lookup);
+            templates.notes().uses(arguments);
+            Reading { is_made: true, ..Reading::default() }
         }
         (name, arguments) if COMPARE.contains(&name) => {
             for (at, argument) in arguments.iter().enumerate() {
                 let others = arguments.iter().enumerate().filter(|(other, _)| *other != at);
                 let literals: BTreeSet<_> = others.flat_map(|(_, other)| literals_of(other)).collect();
-                walker.compared(argument, &literals);
+                templates.notes().compared(argument, &literals);
             }
-            walker_uses(walker, arguments);
+            templates.notes().uses(arguments);
             without_text(arguments)
         }
         (name, arguments) if DIGEST.contains(&name) => {
-            walker_uses(walker, arguments);
+            templates.notes().uses(arguments);
             without_text(arguments)
         }
         // Their values pass through, and are used where the result is.
-        (
-            "default" | "coalesce" | "ternary" | "deepCopy" | "mustDeepCopy" | "and" | "or" | "concat" | "append"
-            | "prepend" | "fromYaml" | "fromJson" | "toYaml" | "toJson" | "values",
-            arguments,
-        ) => Reading::joined(arguments.iter().cloned()),
+        (name, arguments) if PASS.contains(&name) => Reading::joined(arguments.iter().cloned()).shuffled(),
+        (name, arguments) if COPY.contains(&name) => {
+            let all = Reading::joined(arguments.iter().cloned());
+            copied(templates, Reading { is_made: true, ..all })
+        }
         (_, arguments) => {
-            walker_uses(walker, arguments);
-            Reading::joined(arguments.iter().cloned())
+            templates.notes().uses(arguments);
+            Reading { is_made: true, ..Reading::joined(arguments.iter().cloned()).shuffled() }
         }
     }
+}
+
+/// A copy: nobody else holds it, or what is in it.
+fn copied(templates: &mut impl Templates, value: Reading) -> Reading {
+    let entries = value.entries.into_iter().map(|(key, entry)| (key, copied(templates, entry))).collect();
+    let copy = Reading { entries, maps: BTreeSet::new(), is_copy: true, is_inside: false, ..value };
+    if copy.entries.is_empty() && copy.patterns.is_empty() && copy.decisions.is_empty() {
+        return copy;
+    }
+    templates.new_map(copy)
 }
 
 /// What hangs on all of these, and has nothing of their texts.
 fn without_text(all: &[Reading]) -> Reading {
     let joined = Reading::joined(all.iter().cloned());
-    Reading { patterns: joined.all_patterns(), decisions: joined.all_decisions(), ..Reading::default() }
+    Reading { patterns: joined.all_patterns(), is_copy: true, ..Reading::hanging(joined.all_decisions()) }
 }
 
-fn walker_uses(walker: &mut Walker<'_>, arguments: &[Reading]) {
-    arguments.iter().for_each(|argument| walker.use_of(argument));
-}
-
-fn literals_of(value: &Reading) -> BTreeSet<super::reading::Literal> {
+fn literals_of(value: &Reading) -> BTreeSet<Literal> {
     let below = value.entries.values().flat_map(literals_of);
     value.literals.iter().cloned().chain(below).collect()
 }
 
+/// The keys of a map as texts.
+pub(super) fn names_in(map: &Reading) -> Reading {
+    let named = map.entries.keys().filter_map(|key| match key {
+        Key::Named(name) => Some(Literal::Text(name.clone())),
+        Key::Any => None,
+    });
+    let is_made = !map.patterns.is_empty() || !map.tops.is_empty() || map.is_made || map.is_folded;
+    let is_made = is_made || map.entries.contains_key(&Key::Any);
+    Reading { literals: named.collect(), is_made, ..without_text(std::slice::from_ref(map)) }
+}
+
 /// The entry under a key; every one where the key is not known.
 fn below(map: &Reading, key: &Reading) -> Reading {
-    let keys: Vec<_> = key.texts().collect();
-    let is_known = key.patterns.is_empty() && key.decisions.is_empty() && !keys.is_empty();
-    let mut found =
-        if is_known { Reading::joined(keys.into_iter().map(|key| map.entry(Some(key)))) } else { map.entry(None) };
+    let mut found = if key.is_exact() {
+        Reading::joined(key.literals.iter().map(|key| match key {
+            Literal::Text(key) => map.entry(Some(key)),
+            Literal::Number(number) => map.item(*number),
+            Literal::Bool(_) => Reading::default(),
+        }))
+    } else {
+        map.entry(None)
+    };
+    // Which one it is hangs on the key.
+    found.patterns.extend(key.all_patterns());
     found.decisions.extend(key.all_decisions());
     found
 }
 
-fn include(walker: &mut Walker<'_>, names: &Reading, dot: Option<&Reading>) -> Reading {
+fn include(templates: &mut impl Templates, names: &Reading, dot: Option<&Reading>) -> Reading {
     let dot = dot.cloned().unwrap_or_default();
-    let known: Vec<_> = names.texts().flat_map(|name| walker.called(name)).collect();
+    let known: Vec<_> = names.texts().flat_map(|name| templates.called(name)).collect();
+    templates.notes().use_of(names);
     if known.is_empty() {
-        walker.gaps.insert(Gap::ComputedName(walker.file));
+        templates.notes().gap(Gap::ComputedName);
         // Whatever it writes, it may read all that it is given.
-        return Reading::joined([names.clone(), dot]);
+        let all = Reading::joined([names.clone(), dot]);
+        return Reading { is_made: true, ..all };
     }
-    walker.use_of(&Reading { decisions: names.all_decisions(), ..Reading::default() });
-    Reading::joined(known.into_iter().map(|name| walker.call(&name, dot.clone())))
+    Reading::joined(known.into_iter().map(|name| templates.call(&name, dot.clone())).collect::<Vec<_>>())
 }
 
 /// A value that is a template itself.
-fn tpl(walker: &mut Walker<'_>, text: &Reading, dot: Option<&Reading>) -> Reading {
+fn tpl(templates: &mut impl Templates, text: &Reading, dot: Option<&Reading>) -> Reading {
     let dot = dot.cloned().unwrap_or_default();
-    let mut texts: BTreeSet<String> = text.texts().map(str::to_owned).collect();
+    let mut texts: BTreeSet<String> = literals_of(text).iter().filter_map(Literal::text).collect();
     for pattern in text.all_patterns() {
-        for value in found(&pattern, walker.values) {
+        for value in found(&pattern, templates.values()) {
             collect_templates(value, &mut texts);
         }
     }
-    let written = texts.iter().map(|text| walker.call_text(text, dot.clone()));
+    let written = texts.iter().map(|text| templates.call_text(text, dot.clone()));
     let written = Reading::joined(written.collect::<Vec<_>>());
-    Reading::joined([text.clone(), written])
+    Reading { is_made: true, ..Reading::joined([text.clone(), written]) }
 }
 
 fn collect_templates(value: &Value, texts: &mut BTreeSet<String>) {
@@ -177,47 +274,51 @@ fn dict(entries: &[Reading]) -> Reading {
 
 fn add(map: &mut Reading, key: &Reading, value: &Reading) {
     map.writes.names_hook |= key.writes.names_hook;
+    let is_object = value.texts().any(is_judged) || !value.is_exact();
+    map.writes.names_object |= is_object && key.texts().any(|key| key == "kind");
     map.decisions.extend(key.all_decisions());
-    let keys: Vec<_> = key.texts().map(|key| Key::Named(key.to_owned())).collect();
-    let keys = if keys.is_empty() { vec![Key::Any] } else { keys };
-    for key in keys {
+    for key in keys_of(key) {
         map.entries.entry(key).or_default().join(value.clone());
     }
 }
 
-fn set(walker: &mut Walker<'_>, map: &Reading, key: &Reading, value: &Reading) -> Reading {
-    for pattern in &map.patterns {
-        for key in key.texts() {
-            let target = pattern.then(Key::Named(key.to_owned()));
-            walker.written.push(Written { target, source: value.clone() });
-        }
+/// The keys that something is written under.
+fn keys_of(key: &Reading) -> BTreeSet<Key> {
+    if key.is_exact() {
+        return key.texts().map(|key| Key::Named(key.to_owned())).collect();
     }
-    let mut map = map.clone();
-    add(&mut map, key, value);
-    map
+    BTreeSet::from([Key::Any])
 }
 
 /// A text that is put together, where all of its parts are known.
 fn printed(name: &str, texts: &[Reading]) -> Reading {
-    let all = Reading::joined(texts.iter().cloned());
-    let joined = Reading { literals: BTreeSet::new(), ..all.clone() };
-    let parts: Option<Vec<_>> = texts
-        .iter()
-        .map(|text| {
-            let mut texts = text.texts();
-            texts.next().filter(|_| texts.next().is_none() && text.patterns.is_empty())
-        })
-        .collect();
-    let text = match (name, parts.as_deref()) {
-        ("printf", Some([format, parts @ ..])) => {
-            Some(parts.iter().fold((*format).to_owned(), |text, part| text.replacen("%s", part, 1)))
-        }
-        ("print", Some(parts)) => Some(parts.concat()),
+    let all = Reading { is_made: true, ..Reading::joined(texts.iter().cloned()) };
+    let known = match (name, texts) {
+        ("printf", [format, parts @ ..]) => known_texts(format).and_then(|formats| {
+            parts.iter().try_fold(formats, |texts, part| {
+                combined(&texts, &known_texts(part)?, |text, part| text.replacen("%s", part, 1))
+            })
+        }),
+        ("print", texts) => texts.iter().try_fold(vec![String::new()], |texts, part| {
+            combined(&texts, &known_texts(part)?, |text, part| format!("{text}{part}"))
+        }),
         _ => None,
     };
-    match text {
-        Some(text) => Reading::joined([joined, Reading::of_text(&text)]),
-        // The parts that are known may be the end of a file's name.
-        None => all,
+    // The parts that are known may be the end of a file's name.
+    let Some(known) = known else { return all };
+    let is_open = known.iter().any(|text| text.contains('%'));
+    let writes = Writes::text(known.iter().any(|text| names_hook(text)));
+    let known = known.into_iter().map(Literal::Text).collect();
+    Reading { literals: known, writes: all.writes.or(writes), is_made: is_open, ..all }
+}
+
+fn known_texts(text: &Reading) -> Option<Vec<String>> {
+    text.is_exact().then(|| text.literals.iter().filter_map(Literal::text).collect())
+}
+
+fn combined(texts: &[String], parts: &[String], put: impl Fn(&str, &str) -> String) -> Option<Vec<String>> {
+    if texts.len() * parts.len() > MOST_TEXTS {
+        return None;
     }
+    Some(texts.iter().flat_map(|text| parts.iter().map(|part| put(text, part)).collect::<Vec<_>>()).collect())
 }

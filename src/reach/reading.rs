@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::mem;
+
+use serde_json::Value;
 
 use crate::value::ValuePath;
 
@@ -10,6 +13,13 @@ const LONGEST_PATH: usize = 24;
 
 /// Stands among the keys of a top for the map of its subcharts.
 const SUBCHARTS: &str = "Subcharts";
+
+/// What Helm puts at the top of a chart.
+const HELMS: [&str; 7] = ["Values", "Release", "Chart", "Capabilities", "Template", "Files", SUBCHARTS];
+
+/// How deep and how large a value may be before its entries are no longer told apart.
+const DEEPEST: usize = 8;
+const LARGEST: usize = 400;
 
 /// One step into the values, as a template takes it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,12 +47,22 @@ pub(super) struct Reading {
     /// The top of a chart, by the keys that lead to its values.
     pub(super) tops: BTreeSet<Vec<String>>,
     pub(super) patterns: BTreeSet<Pattern>,
-    /// The entries of a map, or of a list under no key.
+    /// The entries of a map, or of a list: its items by their numbers, or under no key.
     pub(super) entries: BTreeMap<Key, Reading>,
     pub(super) literals: BTreeSet<Literal>,
+    /// The maps that it may be, so that one name sees what is written under another.
+    pub(super) maps: BTreeSet<usize>,
     /// The decisions that it hangs on.
     pub(super) decisions: BTreeSet<usize>,
     pub(super) writes: Writes,
+    /// A function has made it: its text may be none of the literals.
+    pub(super) is_made: bool,
+    /// A copy: what is written into it is not written into the values.
+    pub(super) is_copy: bool,
+    /// It lies somewhere in its maps, and is none of them.
+    pub(super) is_inside: bool,
+    /// It stands for all that was in it, too.
+    pub(super) is_folded: bool,
 }
 
 /// What is written where a value is.
@@ -52,6 +72,8 @@ pub(super) struct Writes {
     pub(super) names_hook: bool,
     /// A named template that writes such a text has made it.
     pub(super) calls_hook: bool,
+    /// It is made of a map that is a Job or a `ServiceAccount`.
+    pub(super) names_object: bool,
     /// A named template that writes a Job or a `ServiceAccount` has made it.
     pub(super) calls_object: bool,
 }
@@ -61,13 +83,36 @@ impl Writes {
         Self { names_hook, ..Self::default() }
     }
 
-    fn or(self, other: Self) -> Self {
+    pub(super) fn or(self, other: Self) -> Self {
         Self {
             names_hook: self.names_hook || other.names_hook,
             calls_hook: self.calls_hook || other.calls_hook,
+            names_object: self.names_object || other.names_object,
             calls_object: self.calls_object || other.calls_object,
         }
     }
+}
+
+impl Literal {
+    pub(super) fn text(&self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text.clone()),
+            Self::Number(_) | Self::Bool(_) => None,
+        }
+    }
+}
+
+/// The values that stand at a pattern.
+pub(super) fn found<'v>(pattern: &Pattern, values: &'v Value) -> Vec<&'v Value> {
+    pattern.0.iter().fold(vec![values], |values, key| {
+        let below = values.into_iter().flat_map(|value| match (key, value) {
+            (Key::Named(key), value) => value.get(key).into_iter().collect::<Vec<_>>(),
+            (Key::Any, Value::Object(fields)) => fields.values().collect(),
+            (Key::Any, Value::Array(items)) => items.iter().collect(),
+            (Key::Any, _) => Vec::new(),
+        });
+        below.collect()
+    })
 }
 
 impl Pattern {
@@ -131,6 +176,11 @@ impl Reading {
         Self { tops: BTreeSet::from([keys]), ..Self::default() }
     }
 
+    /// Only what it hangs on is known.
+    pub(super) fn hanging(decisions: BTreeSet<usize>) -> Self {
+        Self { decisions, is_made: true, ..Self::default() }
+    }
+
     /// The texts that are known.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         self.literals.iter().filter_map(|literal| match literal {
@@ -139,11 +189,29 @@ impl Reading {
         })
     }
 
+    /// It is one of its literals and nothing else.
+    pub(super) fn is_exact(&self) -> bool {
+        !self.is_made && self.has_no_place() && !self.literals.is_empty()
+    }
+
+    fn has_no_place(&self) -> bool {
+        self.tops.is_empty() && self.patterns.is_empty() && self.entries.is_empty()
+    }
+
     /// It may be this or that.
     pub(super) fn join(&mut self, other: Self) {
+        if self.has_no_place() {
+            (self.is_copy, self.is_inside) = (other.is_copy, other.is_inside);
+        } else if !other.has_no_place() {
+            self.is_copy &= other.is_copy;
+            self.is_inside |= other.is_inside;
+        }
+        self.is_made |= other.is_made;
+        self.is_folded |= other.is_folded;
         self.tops.extend(other.tops);
         self.patterns.extend(other.patterns);
         self.literals.extend(other.literals);
+        self.maps.extend(other.maps);
         self.decisions.extend(other.decisions);
         self.writes = self.writes.or(other.writes);
         for (key, entry) in other.entries {
@@ -157,23 +225,63 @@ impl Reading {
         joined
     }
 
-    /// What hangs on it without being it.
-    fn influence(&self) -> Self {
-        Self { decisions: self.decisions.clone(), ..Self::default() }
-    }
-
-    /// The same, with one decision in the place of all that it hangs on.
-    pub(super) fn hanging_on(mut self, id: usize) -> Self {
+    /// The same, seen by a named template: with other numbers of maps, and one decision in the place of all that it
+    /// hangs on.
+    pub(super) fn seen_by_call(mut self, maps: &mut BTreeMap<usize, usize>, id: usize) -> Self {
         if !self.decisions.is_empty() {
             self.decisions = BTreeSet::from([id]);
         }
-        self.entries = self.entries.into_iter().map(|(key, entry)| (key, entry.hanging_on(id))).collect();
+        let mut renamed = |map: usize| {
+            let next = maps.len();
+            *maps.entry(map).or_insert(next)
+        };
+        self.maps = self.maps.into_iter().map(&mut renamed).collect();
+        self.entries = self.entries.into_iter().map(|(key, entry)| (key, entry.seen_by_call(maps, id))).collect();
         self
+    }
+
+    /// What a call has written, seen by its caller: with the caller's numbers of the maps that it was given.
+    pub(super) fn seen_by_caller(mut self, maps: &BTreeMap<usize, usize>, id: usize, input: usize) -> Self {
+        self.maps = self.maps.into_iter().filter_map(|map| maps.get(&map).copied()).collect();
+        let below = mem::take(&mut self.entries).into_iter();
+        self.entries = below.map(|(key, entry)| (key, entry.seen_by_caller(maps, id, input))).collect();
+        if self.decisions.remove(&id) {
+            self.decisions.insert(input);
+        }
+        self
+    }
+
+    /// The same, with a call's input in the place of what the dot of that call hangs on.
+    pub(super) fn hanging_on_input(mut self, id: usize, input: usize) -> Self {
+        if self.decisions.remove(&id) {
+            self.decisions.insert(input);
+        }
+        let below = self.entries.into_iter();
+        self.entries = below.map(|(key, entry)| (key, entry.hanging_on_input(id, input))).collect();
+        self
+    }
+
+    /// Writes into every one of these maps that it is, or has in it.
+    pub(super) fn write(&mut self, maps: &BTreeSet<usize>, effect: &Self) {
+        for entry in self.entries.values_mut() {
+            entry.write(maps, effect);
+        }
+        if !self.maps.is_disjoint(maps) {
+            let mut effect = effect.clone();
+            effect.is_copy |= self.is_copy;
+            self.join(effect);
+        }
     }
 
     /// The entry under a key, which `None` leaves open.
     pub(super) fn entry(&self, key: Option<&str>) -> Self {
-        let mut found = self.influence();
+        let pattern_key = key.map_or(Key::Any, |key| Key::Named(key.to_owned()));
+        let is_helms = !self.tops.is_empty() && key.is_some_and(|key| HELMS.contains(&key));
+        let mut found = match self.is_folded && is_helms {
+            // What lies beside the top of a chart has no values of its own.
+            true => Self::hanging(self.decisions.clone()),
+            false => self.entry_under(&pattern_key, pattern_key.clone()),
+        };
         for keys in &self.tops {
             let with = |key: &str| keys.iter().map(String::as_str).chain([key]).map(str::to_owned).collect::<Vec<_>>();
             match (keys.split_last(), key) {
@@ -183,23 +291,121 @@ impl Reading {
                 }
                 (_, Some("Values")) => found.patterns.extend([Pattern::of(keys)]),
                 (_, Some(SUBCHARTS)) => found.tops.extend([with(SUBCHARTS)]),
-                _ => {}
+                _ => found.is_made = true,
             }
         }
-        for pattern in &self.patterns {
-            let key = key.map_or(Key::Any, |key| Key::Named(key.to_owned()));
-            found.patterns.extend([pattern.then(key)]);
+        found
+    }
+
+    /// The item of a list with a number.
+    pub(super) fn item(&self, number: i64) -> Self {
+        self.entry_under(&Key::Named(number.to_string()), Key::Any)
+    }
+
+    /// What is under a key in its entries, and under another in the values.
+    fn entry_under(&self, key: &Key, pattern_key: Key) -> Self {
+        let mut found = Self::hanging(self.decisions.clone());
+        found.is_made = self.is_made || (self.entries.is_empty() && self.tops.is_empty());
+        if !self.patterns.is_empty() {
+            (found.is_copy, found.is_inside) = (self.is_copy, self.is_copy);
+            if self.is_copy {
+                found.maps.extend(&self.maps);
+            }
+            for pattern in &self.patterns {
+                let is_kept = self.is_folded && !pattern.0.is_empty();
+                found.patterns.insert(if is_kept { pattern.clone() } else { pattern.then(pattern_key.clone()) });
+            }
         }
         for (known, entry) in &self.entries {
             let meets = match (known, key) {
-                (Key::Named(known), Some(key)) => known == key,
-                (Key::Any, _) | (_, None) => true,
+                (Key::Named(known), Key::Named(key)) => known == key,
+                // What is written under a key that is not known takes the place of nothing that Helm has put there.
+                (Key::Any, Key::Named(key)) => self.tops.is_empty() || !HELMS.contains(&key.as_str()),
+                (_, Key::Any) => true,
             };
             if meets {
                 found.join(entry.clone());
             }
         }
+        if self.is_folded {
+            found.join(Self { tops: BTreeSet::new(), patterns: BTreeSet::new(), ..self.clone() });
+            found.is_folded = true;
+        }
         found
+    }
+
+    /// The same without more in it than anybody looks through: what is too much stands for all that was in it.
+    pub(super) fn bounded(self) -> Self {
+        if self.is_large() { self.folded() } else { self }
+    }
+
+    pub(super) fn is_large(&self) -> bool {
+        self.depth() > DEEPEST || self.size() > LARGEST
+    }
+
+    /// The same but for what it hangs on.
+    pub(super) fn is_as(&self, other: &Self) -> bool {
+        self.without_decisions() == other.without_decisions()
+    }
+
+    pub(super) fn without_decisions(&self) -> Self {
+        let entries = self.entries.iter().map(|(key, entry)| (key.clone(), entry.without_decisions())).collect();
+        // The maps that a turn of a loop makes are others each time.
+        Self { entries, decisions: BTreeSet::new(), maps: BTreeSet::new(), ..self.clone() }
+    }
+
+    pub(super) fn folded(self) -> Self {
+        let (writes, decisions) = (self.writes(), self.all_decisions());
+        let mut flat = Self { writes, decisions, is_copy: true, is_inside: true, ..Self::default() };
+        self.fold_into(&mut flat);
+        let all = mem::take(&mut flat.patterns);
+        for pattern in all {
+            let is_within = |above: &Pattern| !above.0.is_empty() && pattern.0.starts_with(&above.0);
+            if !flat.patterns.iter().any(is_within) {
+                flat.patterns.insert(pattern);
+            }
+        }
+        (flat.is_made, flat.is_folded) = (true, true);
+        flat
+    }
+
+    fn fold_into(self, flat: &mut Self) {
+        flat.is_copy &= self.is_copy || self.patterns.is_empty();
+        flat.tops.extend(self.tops);
+        flat.patterns.extend(self.patterns);
+        flat.maps.extend(self.maps);
+        if flat.literals.len() < LARGEST {
+            flat.literals.extend(self.literals);
+        }
+        for entry in self.entries.into_values() {
+            entry.fold_into(flat);
+        }
+    }
+
+    /// The same, or in something of it.
+    pub(super) fn somewhere(self) -> Self {
+        let below = self.clone().folded();
+        Self::joined([self, Self { entries: [(Key::Any, below)].into(), ..Self::default() }])
+    }
+
+    fn depth(&self) -> usize {
+        self.entries.values().map(Self::depth).max().unwrap_or_default() + 1
+    }
+
+    fn size(&self) -> usize {
+        let below: usize = self.entries.values().map(Self::size).sum();
+        below + 1 + self.tops.len() + self.patterns.len() + self.literals.len()
+    }
+
+    /// The items of a list in another order.
+    pub(super) fn shuffled(mut self) -> Self {
+        let is_item = |key: &Key| matches!(key, Key::Named(name) if name.parse::<usize>().is_ok());
+        let (items, others): (BTreeMap<_, _>, _) = self.entries.into_iter().partition(|(key, _)| is_item(key));
+        self.entries = others;
+        for item in items.into_values() {
+            self.entries.entry(Key::Any).or_default().join(item);
+        }
+        self
     }
 
     /// Every pattern in it, however deep.

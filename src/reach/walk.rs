@@ -2,54 +2,43 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
-use std::ops::Range;
 use std::rc::Rc;
 
-use gotmpl::parse::{BranchNode, CommandNode, Expr, ListNode, Node, Number, Parser, PipeNode};
-use helm::HOOK;
+use gotmpl::parse::{BranchNode, CommandNode, Expr, ListNode, Node, Number, PipeNode};
 use serde_json::Value;
 
-use super::functions;
-use super::reading::{Key, Literal, Pattern, Reading, Writes};
-use super::{Gap, Role};
+use super::functions::{self, Templates};
+use super::notes::{Gap, Notes, OF_THE_DOT, Role};
+use super::reading::{Literal, Reading, Writes, found};
+use super::scope::Scope;
+use super::source::{self, Source};
+use super::words::{holds_hook, is_judged, kind_of, names_hook};
 
 /// Far above what the largest charts take, so that a walk ends.
-const MOST_STEPS: usize = 4_000_000;
+const MOST_STEPS: usize = 300_000;
 const DEEPEST_CALL: usize = 80;
-/// In the place of the decisions that the dot of a call hangs on: each caller has others.
-const OF_THE_DOT: usize = usize::MAX;
-
-/// A pipeline, and what hangs on it.
-#[derive(Debug, Default)]
-pub(super) struct Decision {
-    pub(super) uses: BTreeMap<Pattern, BTreeSet<Literal>>,
-    /// Other decisions that it hangs on.
-    pub(super) on: BTreeSet<usize>,
-    /// Those inside of a named template, of whose text it is made.
-    pub(super) inside: Range<usize>,
-    /// The files that it was walked for.
-    pub(super) files: BTreeSet<usize>,
-    /// It decides about a hook, or about a Job or `ServiceAccount`.
-    pub(super) role: Option<Role>,
-}
-
-/// Values that a template has written over others.
-#[derive(Debug)]
-pub(super) struct Written {
-    pub(super) target: Pattern,
-    pub(super) source: Reading,
-}
+/// How often a template calls itself before what it is given is no longer told apart.
+const DEEPEST_RECURSION: usize = 3;
+/// How many different dots a named template is walked with; what is more is walked as one.
+const MOST_DOTS: usize = 48;
+/// How often a loop is walked, so that a turn reads what the one before has assigned.
+const MOST_TURNS: usize = 2;
 
 /// A named template that was walked with that dot.
 struct Call {
     decision: usize,
     /// The decisions that its dot hangs on.
     input: usize,
-    /// One past the last decision in it.
-    end: usize,
-    /// It writes a hook; a Job or a `ServiceAccount`.
-    writes: (bool, bool),
+    unit: usize,
+    writes: Writes,
+    /// What it has written into the maps of its dot.
+    effects: Effects,
 }
+
+/// What a call is known by: the template, the file where its dot hangs on decisions, and the dot.
+type Key = (String, Option<usize>, Reading);
+
+type Effects = BTreeMap<usize, Reading>;
 
 /// How often something was met.
 #[derive(Debug, Clone, Copy, Default)]
@@ -58,50 +47,39 @@ struct Met {
     objects: usize,
 }
 
-/// Dot, `$` and the variables.
-#[derive(Clone)]
-pub(super) struct Scope {
-    dot: Reading,
-    top: Reading,
-    variables: Vec<(String, Reading)>,
+/// The calls of one named template that have begun.
+#[derive(Debug, Default)]
+struct Dots {
+    walked: usize,
+    open: usize,
+    /// All dots that were too many.
+    rest: Reading,
 }
 
 pub(super) struct Walker<'c> {
-    pub(super) values: &'c Value,
+    values: &'c Value,
     named: BTreeMap<String, Rc<ListNode>>,
-    pub(super) decisions: Vec<Decision>,
-    pub(super) written: Vec<Written>,
-    pub(super) gaps: BTreeSet<Gap>,
-    /// The files that make hooks.
-    pub(super) of_hooks: BTreeSet<usize>,
-    pub(super) file: usize,
-    /// Those that the place in the template hangs on.
+    /// Values that are templates, parsed.
+    texts: BTreeMap<String, Option<Rc<ListNode>>>,
+    pub(super) notes: Notes,
+    file: usize,
+    /// The decisions that the place in the template hangs on.
     around: Vec<usize>,
-    /// The pipelines that are being read, the innermost last.
-    reading: Vec<usize>,
+    /// Where the function stands that is called, and how many maps it has made.
+    site: (usize, usize),
     /// What stands in the line so far.
     line: String,
-    calls: BTreeMap<(String, Reading), Call>,
-    open: BTreeSet<(String, Reading)>,
-    /// The input of the named template that is being walked.
-    input: Option<usize>,
+    calls: BTreeMap<Key, Call>,
+    open: BTreeSet<Key>,
+    dots: BTreeMap<String, Dots>,
+    /// What was written since the last command, and what the template that is being walked has written.
+    written: Effects,
+    effects: Effects,
+    /// How many variables were assigned anew, and maps written into.
+    assigned: usize,
     depth: usize,
     steps: usize,
     met: Met,
-}
-
-impl Scope {
-    pub(super) fn of(dot: Reading) -> Self {
-        Self { top: dot.clone(), dot, variables: Vec::new() }
-    }
-
-    fn variable(&self, name: &str) -> Option<&Reading> {
-        self.variables.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value)
-    }
-
-    fn variable_mut(&mut self, name: &str) -> Option<&mut Reading> {
-        self.variables.iter_mut().rev().find(|(known, _)| known == name).map(|(_, value)| value)
-    }
 }
 
 impl<'c> Walker<'c> {
@@ -109,17 +87,18 @@ impl<'c> Walker<'c> {
         Self {
             values,
             named: BTreeMap::new(),
-            decisions: Vec::new(),
-            written: Vec::new(),
-            gaps: BTreeSet::new(),
-            of_hooks: BTreeSet::new(),
+            texts: BTreeMap::new(),
+            notes: Notes::default(),
             file: 0,
             around: Vec::new(),
-            reading: Vec::new(),
+            site: (0, 0),
             line: String::new(),
             calls: BTreeMap::new(),
             open: BTreeSet::new(),
-            input: None,
+            dots: BTreeMap::new(),
+            written: Effects::new(),
+            effects: Effects::new(),
+            assigned: 0,
             depth: 0,
             steps: 0,
             met: Met::default(),
@@ -131,92 +110,69 @@ impl<'c> Walker<'c> {
     /// # Errors
     ///
     /// When it does not parse, in the parser's words.
-    pub(super) fn read(&mut self, name: &str, source: &str) -> Result<(), String> {
-        let parsed = Parser::with_name(Some(name), source, "{{", "}}").and_then(Parser::parse);
-        let (body, defined) = parsed.map_err(|error| error.to_string())?;
-        for define in defined {
-            self.named.insert(define.name.to_string(), Rc::new(define.body));
+    pub(super) fn read(&mut self, name: &str, text: &str) -> Result<(), String> {
+        let Source { body, defined } = source::parse(name, text)?;
+        for (name, body) in defined {
+            self.named.insert(name, Rc::new(body));
         }
         self.named.insert(name.to_owned(), Rc::new(body));
         Ok(())
     }
 
-    /// The templates of that name. Of a file's name only the end may be known, the rest being `.Template.BasePath`.
-    pub(super) fn called(&self, name: &str) -> Vec<String> {
-        let is_called = |known: &&String| *known == name || (name.starts_with('/') && known.ends_with(name));
-        self.named.keys().filter(is_called).cloned().collect()
-    }
-
-    /// Walks through a file, with the decisions that it hangs on as a whole.
-    pub(super) fn walk(&mut self, file: usize, name: &str, around: &[usize], dot: Reading) {
-        let Some(body) = self.named.get(name).cloned() else { return };
+    /// Walks through a file, with the decisions that it hangs on as a whole. Gives the top of its chart with all that
+    /// the templates have written there.
+    pub(super) fn walk(&mut self, file: usize, name: &str, around: &[usize], dot: Reading) -> Reading {
+        let Some(body) = self.named.get(name).cloned() else { return dot };
         self.file = file;
-        self.calls.clear();
         self.around = around.to_vec();
         self.line.clear();
-        self.list(&body, &mut Scope::of(dot));
-    }
-
-    /// A decision that no template makes, about these values.
-    pub(super) fn decide(&mut self, patterns: impl IntoIterator<Item = Pattern>) -> usize {
-        let id = self.decision();
-        if let Some(decision) = self.decisions.get_mut(id) {
-            decision.uses.extend(patterns.into_iter().map(|pattern| (pattern, BTreeSet::new())));
-        }
-        id
-    }
-
-    fn decision(&mut self) -> usize {
-        let files = BTreeSet::from([self.file]);
-        self.decisions.push(Decision { files, ..Decision::default() });
-        self.decisions.len() - 1
+        self.effects.clear();
+        self.dots.clear();
+        let (_, before) = self.notes.begin(Some(file));
+        let mut scope = Scope::of(dot);
+        self.list(&body, &mut scope);
+        self.notes.end(before);
+        scope.top().clone()
     }
 
     /// What stands here hangs on all decisions around.
     fn meet(&mut self, role: Role) {
-        if role == Role::Hook && self.depth == 0 {
-            self.of_hooks.insert(self.file);
+        if self.depth == 0 {
+            self.notes.makes.insert((role, self.file));
         }
         match role {
             Role::Hook => self.met.hooks += 1,
             Role::Object => self.met.objects += 1,
         }
-        for id in self.around.clone() {
-            self.decides(id, role);
-        }
-    }
-
-    fn decides(&mut self, id: usize, role: Role) {
-        let file = self.file;
-        if let Some(decision) = self.decisions.get_mut(id) {
-            decision.role = decision.role.max(Some(role));
-            decision.files.insert(file);
+        for id in &self.around {
+            self.notes.decides(*id, role, self.file);
         }
     }
 
     /// Tells whether a loop is left in it: what follows then hangs on the decisions around that.
     fn list(&mut self, list: &ListNode, scope: &mut Scope) -> bool {
-        let variables = scope.variables.len();
+        let variables = scope.declared();
         let leaves = list.nodes.iter().fold(false, |leaves, node| self.node(node, scope) | leaves);
-        scope.variables.truncate(variables);
+        scope.forget_from(variables);
         leaves
     }
 
     fn node(&mut self, node: &Node, scope: &mut Scope) -> bool {
         self.steps += 1;
         if self.steps > MOST_STEPS {
-            self.gaps.insert(Gap::TooLarge);
+            self.notes.is_too_large = true;
             return false;
         }
         match node {
             Node::Text(text) => self.text(&text.text),
             Node::Action(action) => self.action(&action.pipe, scope),
-            Node::If(branch) => return self.branch(branch, scope, |_, _| {}),
-            Node::With(branch) => return self.branch(branch, scope, |scope, value| scope.dot = value),
+            Node::If(branch) => return self.branch(branch, scope, false),
+            Node::With(branch) => return self.branch(branch, scope, true),
             Node::Range(branch) => self.range(branch, scope),
             Node::Template(call) => {
                 let dot = call.pipe.as_ref().map(|pipe| self.value(pipe, scope).0).unwrap_or_default();
                 let written = self.call(&call.name, dot);
+                self.spread(scope);
                 self.meet_written(&written);
             }
             Node::List(list) => return self.list(list, scope),
@@ -245,17 +201,17 @@ impl<'c> Walker<'c> {
     fn action(&mut self, pipe: &PipeNode, scope: &mut Scope) {
         let (value, id) = self.value(pipe, scope);
         if !pipe.decl.is_empty() {
-            self.assign(pipe, &[value], scope);
+            self.assign(pipe, &[value], scope, &[]);
             return;
         }
-        self.record(id, &value);
+        self.notes.record(id, &value);
         self.meet_written(&value);
         if value.writes().names_hook || self.writes_hook(&value) || names_hook(&self.line) {
-            self.decides(id, Role::Hook);
+            self.notes.decides(id, Role::Hook, self.file);
             self.meet(Role::Hook);
         }
-        if kind_of(&self.line) == Some("") {
-            self.decides(id, Role::Object);
+        if value.writes().names_object || kind_of(&self.line) == Some("") {
+            self.notes.decides(id, Role::Object, self.file);
             self.meet(Role::Object);
         }
     }
@@ -279,21 +235,25 @@ impl<'c> Walker<'c> {
             .any(|pattern| !pattern.0.is_empty() && found(pattern, self.values).iter().any(|value| holds_hook(value)))
     }
 
-    fn branch(&mut self, branch: &BranchNode, scope: &mut Scope, enter: impl FnOnce(&mut Scope, Reading)) -> bool {
+    fn branch(&mut self, branch: &BranchNode, scope: &mut Scope, sets_dot: bool) -> bool {
         let (value, id) = self.value(&branch.pipe, scope);
-        self.record(id, &value);
-        let (variables, dot, line) = (scope.variables.len(), scope.dot.clone(), self.line.clone());
-        self.assign(&branch.pipe, std::slice::from_ref(&value), scope);
+        self.notes.record(id, &value);
+        let (variables, line) = (scope.declared(), self.line.clone());
+        self.assign(&branch.pipe, std::slice::from_ref(&value), scope, &[]);
         self.around.push(id);
-        enter(scope, value);
+        if sets_dot {
+            scope.enter(value);
+        }
         let mut leaves = self.list(&branch.body, scope);
-        scope.dot = dot;
+        if sets_dot {
+            scope.leave();
+        }
         if let Some(other) = &branch.else_body {
             let line = mem::replace(&mut self.line, line);
             leaves |= self.list(other, scope);
             self.line = line;
         }
-        scope.variables.truncate(variables);
+        scope.forget_from(variables);
         if !leaves {
             self.around.pop();
         }
@@ -302,50 +262,58 @@ impl<'c> Walker<'c> {
 
     fn range(&mut self, branch: &BranchNode, scope: &mut Scope) {
         let (value, id) = self.value(&branch.pipe, scope);
-        self.record(id, &value);
+        self.notes.record(id, &value);
         let around = self.around.len();
         self.around.push(id);
-        let (variables, dot) = (scope.variables.len(), scope.dot.clone());
+        let variables = scope.declared();
         let mut item = value.entry(None);
         item.decisions.insert(id);
-        let number = Reading { decisions: BTreeSet::from([id]), ..Reading::default() };
+        let mut number = functions::names_in(&value);
+        number.decisions.insert(id);
         let assigned = if branch.pipe.decl.len() > 1 { vec![number, item.clone()] } else { vec![item.clone()] };
-        self.assign(&branch.pipe, &assigned, scope);
-        scope.dot = item;
-        // What one turn assigns the next one may read.
-        for _ in 0..2 {
-            let before = scope.variables.clone();
+        self.assign(&branch.pipe, &assigned, scope, &[id]);
+        let declared = scope.declared();
+        for turn in 0..MOST_TURNS {
+            let before = scope.assigned();
+            let assigned = self.assigned;
+            scope.enter(item.clone());
             self.list(&branch.body, scope);
-            if scope.variables == before {
+            scope.leave();
+            scope.forget_from(declared);
+            let is_same = scope.assigned() == before;
+            // A turn that changes nothing needs no other; what only hangs on something new is read once more.
+            if is_same && (turn > 0 || self.assigned == assigned) {
                 break;
             }
         }
         self.around.truncate(around + 1);
-        scope.dot = dot;
         if let Some(other) = &branch.else_body {
             self.list(other, scope);
         }
-        scope.variables.truncate(variables);
+        scope.forget_from(variables);
         self.around.truncate(around);
     }
 
-    fn assign(&mut self, pipe: &PipeNode, values: &[Reading], scope: &mut Scope) {
+    fn assign(&mut self, pipe: &PipeNode, values: &[Reading], scope: &mut Scope, on: &[usize]) {
         for (name, value) in pipe.decl.iter().zip(values) {
-            let mut value = value.clone();
-            value.decisions.extend(&self.around);
-            match scope.variable_mut(name) {
-                Some(known) if pipe.is_assign => known.join(value),
-                _ => scope.variables.push((name.to_string(), value)),
+            let mut value = value.clone().bounded();
+            value.decisions.extend(self.around.iter().chain(on));
+            self.notes.gather(&mut value);
+            if pipe.is_assign {
+                self.assigned += 1;
+                scope.assign(name, value);
+            } else {
+                scope.declare(name, value);
             }
         }
     }
 
     /// A pipeline's value, and the decision that it is.
     fn value(&mut self, pipe: &PipeNode, scope: &mut Scope) -> (Reading, usize) {
-        let id = self.decision();
-        self.reading.push(id);
+        let id = self.notes.decision();
+        self.notes.reading.push(id);
         let mut value = self.pipe(pipe, scope);
-        self.reading.pop();
+        self.notes.reading.pop();
         if !pipe.decl.is_empty() {
             value.decisions.insert(id);
         }
@@ -361,44 +329,49 @@ impl<'c> Walker<'c> {
         let mut arguments: Vec<_> = rest.iter().map(|argument| self.expression(argument, scope)).collect();
         arguments.extend(piped);
         if let Expr::Identifier(_, name) = first {
-            let variable = rest.first().and_then(|argument| match argument {
-                Expr::Variable(_, name, fields) if fields.is_empty() => Some(name.as_str()),
-                _ => None,
-            });
+            self.site = (command.pos.offset, 0);
             let result = functions::call(self, name, &arguments);
-            // `set` and `merge` write into the map that they are given.
-            if functions::writes(name)
-                && let Some(known) = variable.and_then(|name| scope.variable_mut(name))
-            {
-                let mut result = result.clone();
-                result.decisions.extend(&self.around);
-                known.join(result);
-            }
+            self.spread(scope);
             return result;
         }
         // A method, of `.Files` for example.
         let mut value = self.expression(first, scope);
-        arguments.iter().for_each(|argument| self.use_of(argument));
+        if !arguments.is_empty() {
+            value.is_made = true;
+        }
+        self.notes.uses(&arguments);
         arguments.into_iter().for_each(|argument| value.join(argument));
         value
     }
 
+    /// What was written into maps is seen under all of their names.
+    fn spread(&mut self, scope: &mut Scope) {
+        for (map, effect) in mem::take(&mut self.written) {
+            scope.write(&BTreeSet::from([map]), &effect);
+        }
+    }
+
     fn expression(&mut self, expression: &Expr, scope: &mut Scope) -> Reading {
+        let literal = |literal| Reading { literals: BTreeSet::from([literal]), ..Reading::default() };
         match expression {
-            Expr::Dot(_) => scope.dot.clone(),
-            Expr::Field(_, fields) => self.fields(scope.dot.clone(), fields.iter().map(AsRef::as_ref)),
+            Expr::Dot(_) => scope.dot().clone(),
+            Expr::Field(_, fields) => {
+                let dot = scope.dot().clone();
+                self.fields(dot, fields.iter().map(AsRef::as_ref))
+            }
             Expr::Variable(_, name, fields) => {
-                let value = if name == "$" { Some(&scope.top) } else { scope.variable(name) };
-                let value = value.cloned().unwrap_or_default();
+                let value = scope.variable(name).cloned().unwrap_or_default();
                 self.fields(value, fields.iter().map(AsRef::as_ref))
             }
-            Expr::Identifier(_, name) => functions::call(self, name, &[]),
-            Expr::String(_, text) => Reading { writes: Writes::text(names_hook(text)), ..Reading::of_text(text) },
-            Expr::Number(_, Number::Int(number)) => {
-                Reading { literals: BTreeSet::from([Literal::Number(*number)]), ..Reading::default() }
+            Expr::Identifier(_, name) => {
+                let result = functions::call(self, name, &[]);
+                self.spread(scope);
+                result
             }
-            Expr::Bool(_, value) => Reading { literals: BTreeSet::from([Literal::Bool(*value)]), ..Reading::default() },
-            Expr::Number(..) | Expr::Nil(_) => Reading::default(),
+            Expr::String(_, text) => Reading { writes: Writes::text(names_hook(text)), ..Reading::of_text(text) },
+            Expr::Number(_, Number::Int(number)) => literal(Literal::Number(*number)),
+            Expr::Bool(_, value) => literal(Literal::Bool(*value)),
+            Expr::Number(..) | Expr::Nil(_) => Reading::hanging(BTreeSet::new()),
             Expr::Pipe(_, pipe) => self.pipe(pipe, scope),
             Expr::Chain(_, inner, fields) => {
                 let value = self.expression(inner, scope);
@@ -410,147 +383,167 @@ impl<'c> Walker<'c> {
     fn fields<'f>(&mut self, value: Reading, fields: impl Iterator<Item = &'f str>) -> Reading {
         fields.fold(value, |value, field| {
             if field == "Capabilities" && !value.tops.is_empty() {
-                self.gaps.insert(Gap::Capabilities(self.file));
+                self.notes.gap(Gap::Capabilities);
             }
             value.entry(Some(field))
         })
     }
 
-    /// The pipeline that is being read hangs on a value.
-    pub(super) fn use_of(&mut self, value: &Reading) {
-        if let Some(id) = self.reading.last() {
-            self.record(*id, value);
-        }
-    }
-
-    fn record(&mut self, id: usize, value: &Reading) {
-        let on = self.on(value);
-        let Some(decision) = self.decisions.get_mut(id) else { return };
-        decision.on.extend(on);
-        for pattern in value.all_patterns() {
-            decision.uses.entry(pattern).or_default();
-        }
-    }
-
-    /// The decisions that a value hangs on; those of the dot of a call are that call's input.
-    fn on(&self, value: &Reading) -> BTreeSet<usize> {
-        let own = |id| if id == OF_THE_DOT { self.input } else { Some(id) };
-        value.all_decisions().into_iter().filter_map(own).collect()
-    }
-
-    /// A value is compared with these.
-    pub(super) fn compared(&mut self, value: &Reading, literals: &BTreeSet<Literal>) {
-        let decision = self.reading.last().and_then(|id| self.decisions.get_mut(*id));
-        let Some(decision) = decision else { return };
-        for pattern in value.all_patterns() {
-            decision.uses.entry(pattern).or_default().extend(literals.iter().cloned());
-        }
-    }
-
-    /// What a named template writes, as a value.
-    pub(super) fn call(&mut self, name: &str, dot: Reading) -> Reading {
-        let Some(body) = self.named.get(name).cloned() else { return Reading::default() };
-        self.call_body((name.to_owned(), dot), &body)
-    }
-
-    /// A text that is a template of its own.
-    pub(super) fn call_text(&mut self, text: &str, dot: Reading) -> Reading {
-        if !text.contains("{{") {
-            return Reading { writes: Writes::text(names_hook(text)), ..Reading::default() };
-        }
-        let parsed = Parser::new(text, "{{", "}}").and_then(Parser::parse);
-        match parsed {
-            Ok((body, _)) => self.call_body((text.to_owned(), dot), &Rc::new(body)),
-            Err(_) => Reading::default(),
-        }
-    }
-
-    fn call_body(&mut self, (name, dot): (String, Reading), body: &ListNode) -> Reading {
-        let on = self.on(&dot);
-        let key = (name, dot.hanging_on(OF_THE_DOT));
-        let made = |id, (calls_hook, calls_object)| Reading {
-            decisions: BTreeSet::from([id]),
-            writes: Writes { names_hook: false, calls_hook, calls_object },
-            ..Reading::default()
-        };
-        if let Some(Call { decision, input, end, writes }) = self.calls.get(&key) {
-            let (id, input, end, writes) = (*decision, *input, *end, *writes);
-            if let Some(input) = self.decisions.get_mut(input) {
+    /// Walks through a named template, or finds that this was done.
+    fn call_body(&mut self, name: &str, dot: Reading, body: &ListNode) -> Reading {
+        let on = self.notes.on(&dot);
+        let mut maps = BTreeMap::new();
+        let dot = dot.bounded().seen_by_call(&mut maps, OF_THE_DOT);
+        let key = self.key(name, dot);
+        // The dots that were too many are walked with all of their maps.
+        let maps = maps.into_iter().map(|(map, seen)| (seen, map)).collect();
+        if let Some(call) = self.calls.get(&key) {
+            self.notes.calls(call.unit);
+            if let Some(input) = self.notes.decisions.get_mut(call.input) {
                 input.on.extend(on);
             }
-            let file = self.file;
-            for inner in self.decisions.get_mut(id..end).unwrap_or_default() {
-                inner.files.insert(file);
-            }
-            return made(id, writes);
+            let (made, input, effects) = (call.made(), call.input, call.effects.clone());
+            self.write_effects(effects, &maps, input);
+            return made;
         }
         if self.depth >= DEEPEST_CALL {
-            self.gaps.insert(Gap::TooLarge);
-            return Reading::default();
+            self.notes.is_too_large = true;
+            return Reading::hanging(BTreeSet::new());
         }
         // A template that calls itself with the same dot would never end.
         if !self.open.insert(key.clone()) {
-            return Reading::default();
+            return Reading::hanging(BTreeSet::new());
         }
-        let (id, input) = (self.decision(), self.decision());
-        if let Some(input) = self.decisions.get_mut(input) {
+        let call = self.walk_call(name, key.2.clone(), body, on);
+        self.open.remove(&key);
+        let (made, input, effects) = (call.made(), call.input, call.effects.clone());
+        self.calls.insert(key, call);
+        self.write_effects(effects, &maps, input);
+        made
+    }
+
+    /// What a call is known by; dots that are too many are one.
+    fn key(&mut self, name: &str, dot: Reading) -> Key {
+        // Callers in other files give it what hangs on other decisions.
+        let file = if dot.all_decisions().is_empty() { None } else { Some(self.file) };
+        let key = (name.to_owned(), file, dot);
+        let dots = self.dots.entry(key.0.clone()).or_default();
+        let is_known = self.calls.contains_key(&key) || self.open.contains(&key);
+        if is_known || (dots.walked < MOST_DOTS && dots.open < DEEPEST_RECURSION) {
+            return key;
+        }
+        dots.rest.join(key.2);
+        dots.rest = mem::take(&mut dots.rest).folded();
+        (key.0, file, dots.rest.clone())
+    }
+
+    fn walk_call(&mut self, name: &str, dot: Reading, body: &ListNode, on: BTreeSet<usize>) -> Call {
+        let (decision, input) = (self.notes.decision(), self.notes.decision());
+        if let Some(input) = self.notes.decisions.get_mut(input) {
             input.on = on;
         }
-        self.depth += 1;
-        let (met, input_before) = (self.met, self.input.replace(input));
+        self.enters(name, 1);
+        let (met, input_before) = (self.met, self.notes.input.replace(input));
+        let (unit, unit_before) = self.notes.begin(None);
         // What is written there stands where the caller writes the result, if it does.
-        let caller = (mem::take(&mut self.around), mem::take(&mut self.reading), mem::take(&mut self.line));
-        self.list(body, &mut Scope::of(key.1.clone()));
-        (self.around, self.reading, self.line) = caller;
-        self.input = input_before;
-        self.depth -= 1;
-        self.open.remove(&key);
-        let end = self.decisions.len();
-        if let Some(decision) = self.decisions.get_mut(id) {
-            decision.inside = id + 1..end;
+        let caller = (mem::take(&mut self.around), mem::take(&mut self.notes.reading), mem::take(&mut self.line));
+        let effects = mem::take(&mut self.effects);
+        self.list(body, &mut Scope::of(dot));
+        let effects = mem::replace(&mut self.effects, effects);
+        (self.around, self.notes.reading, self.line) = caller;
+        self.notes.end(unit_before);
+        self.notes.input = input_before;
+        self.enters(name, -1);
+        let end = self.notes.decisions.len();
+        if let Some(decision) = self.notes.decisions.get_mut(decision) {
+            decision.inside = input..end;
         }
-        let writes = (self.met.hooks > met.hooks, self.met.objects > met.objects);
-        self.calls.insert(key, Call { decision: id, input, end, writes });
-        made(id, writes)
+        let (calls_hook, calls_object) = (self.met.hooks > met.hooks, self.met.objects > met.objects);
+        let writes = Writes { calls_hook, calls_object, ..Writes::default() };
+        Call { decision, input, unit, writes, effects }
+    }
+
+    fn enters(&mut self, name: &str, by: isize) {
+        self.depth = self.depth.saturating_add_signed(by);
+        let dots = self.dots.entry(name.to_owned()).or_default();
+        dots.open = dots.open.saturating_add_signed(by);
+        dots.walked += usize::from(by > 0);
+    }
+
+    /// What a call has written into maps that its caller knows.
+    fn write_effects(&mut self, effects: Effects, maps: &BTreeMap<usize, usize>, input: usize) {
+        for (map, effect) in effects {
+            if let Some(map) = maps.get(&map) {
+                let effect = effect.seen_by_caller(maps, OF_THE_DOT, input);
+                let effect = self.here(effect);
+                self.note_effect(*map, effect);
+            }
+        }
+    }
+
+    fn note_effect(&mut self, map: usize, effect: Reading) {
+        self.assigned += 1;
+        for effects in [&mut self.written, &mut self.effects] {
+            let known = effects.entry(map).or_default();
+            known.join(effect.clone());
+            *known = mem::take(known).bounded();
+            self.notes.gather(known);
+        }
     }
 }
 
-/// The annotation that makes a hook, and not one of those that only go with it.
-fn names_hook(text: &str) -> bool {
-    text.match_indices(HOOK).any(|(at, _)| {
-        let next = text.get(at + HOOK.len()..).and_then(|rest| rest.chars().next());
-        !matches!(next, Some('-' | '.') | Some('a'..='z'))
-    })
+impl Call {
+    /// What it has made, as a value.
+    fn made(&self) -> Reading {
+        Reading { writes: self.writes, is_copy: true, ..Reading::hanging(BTreeSet::from([self.decision])) }
+    }
 }
 
-/// The rest of a line that says an object's kind.
-fn kind_of(line: &str) -> Option<&str> {
-    let rest = line.trim_start().strip_prefix("kind:")?;
-    Some(rest.trim().trim_matches(['"', '\'']))
-}
+impl Templates for Walker<'_> {
+    fn notes(&mut self) -> &mut Notes {
+        &mut self.notes
+    }
 
-fn is_judged(kind: &str) -> bool {
-    ["Job", "ServiceAccount"].contains(&kind)
-}
+    fn values(&self) -> &Value {
+        self.values
+    }
 
-/// The values that stand at a pattern.
-pub(super) fn found<'v>(pattern: &Pattern, values: &'v Value) -> Vec<&'v Value> {
-    pattern.0.iter().fold(vec![values], |values, key| {
-        let below = values.into_iter().flat_map(|value| match (key, value) {
-            (Key::Named(key), value) => value.get(key).into_iter().collect::<Vec<_>>(),
-            (Key::Any, Value::Object(fields)) => fields.values().collect(),
-            (Key::Any, Value::Array(items)) => items.iter().collect(),
-            (Key::Any, _) => Vec::new(),
-        });
-        below.collect()
-    })
-}
+    fn called(&self, name: &str) -> Vec<String> {
+        let is_called = |known: &&String| *known == name || (name.starts_with('/') && known.ends_with(name));
+        self.named.keys().filter(is_called).cloned().collect()
+    }
 
-fn holds_hook(value: &Value) -> bool {
-    match value {
-        Value::String(text) => names_hook(text),
-        Value::Array(items) => items.iter().any(holds_hook),
-        Value::Object(fields) => fields.iter().any(|(key, value)| names_hook(key) || holds_hook(value)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    fn call(&mut self, name: &str, dot: Reading) -> Reading {
+        let Some(body) = self.named.get(name).cloned() else { return Reading::hanging(BTreeSet::new()) };
+        self.call_body(name, dot, &body)
+    }
+
+    fn call_text(&mut self, text: &str, dot: Reading) -> Reading {
+        if !text.contains("{{") {
+            return Reading { writes: Writes::text(names_hook(text)), ..Reading::of_text(text) };
+        }
+        let parse = || source::parse("", text).ok().map(|source| Rc::new(source.body));
+        match self.texts.entry(text.to_owned()).or_insert_with(parse).clone() {
+            Some(body) => self.call_body(text, dot, &body),
+            None => Reading::hanging(BTreeSet::new()),
+        }
+    }
+
+    fn new_map(&mut self, map: Reading) -> Reading {
+        let number = self.notes.map(self.site);
+        self.site.1 += 1;
+        Reading { maps: BTreeSet::from([number]), is_copy: true, ..map }
+    }
+
+    fn write(&mut self, map: &Reading, effect: Reading) {
+        let effect = if map.is_inside { effect.somewhere() } else { effect };
+        for map in &map.maps {
+            self.note_effect(*map, effect.clone());
+        }
+    }
+
+    fn here(&self, mut value: Reading) -> Reading {
+        value.decisions.extend(&self.around);
+        value
     }
 }

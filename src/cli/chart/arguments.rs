@@ -83,9 +83,9 @@ pub(super) struct HistoryArguments {
 }
 
 impl Arguments {
-    pub(super) fn sweep(&self) -> Option<Limits> {
+    pub(super) fn sweep(&self, is_watched: bool) -> Option<Limits> {
         let time = Duration::from_secs(self.sweep_timeout);
-        self.sweep.then_some(Limits { renders: self.sweep_renders, time })
+        self.sweep.then_some(Limits { renders: self.sweep_renders, time, is_watched })
     }
 
     /// What is told of the hooks' changes where they are asked for.

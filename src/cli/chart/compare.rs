@@ -154,7 +154,7 @@ fn live(namespace: &str, told: &mut Told) -> ClusterView {
 }
 
 impl Compared {
-    fn with(mut self, Swept { findings, ignored, says }: Swept) -> Self {
+    fn with(mut self, Swept { findings, ignored, says, .. }: Swept) -> Self {
         self.says = format!("{}; {says}", self.says);
         let (_, judged) = &mut self.after;
         judged.add(findings, ignored);

@@ -9,6 +9,7 @@ use stable_hooks_policy::shown::Visible;
 use super::arguments::Arguments;
 use super::compare::{Compared, compare, compare_one, installed, judge as judge_of, no_folder};
 use super::history::{self, OfSet};
+use super::sweep::Limits;
 use super::syncs::{sync, sync_one};
 use super::task::{Chart, GivenValues, Task, values_at};
 use crate::cli::arguments::Judge;
@@ -31,6 +32,7 @@ struct Shared<'a> {
     values: GivenValues,
     installed: Vec<StoredRecord>,
     old: Option<Chart>,
+    sweep: Option<Limits>,
 }
 
 /// One chart of a run.
@@ -98,7 +100,8 @@ pub(super) fn judge(arguments: &Arguments, run: &mut Run) -> Result<(), Failure>
     let item = |(chart, number)| Item::new(chart?, number, arguments);
     let items: Vec<_> = charts.into_iter().zip(0..).map(item).collect();
     let values = GivenValues::read(&arguments.renders, folder)?;
-    tell(items, &Shared { arguments, judge: &judge, folder, values, installed, old }, run);
+    let sweep = arguments.sweep(items.len() == 1);
+    tell(items, &Shared { arguments, judge: &judge, folder, values, installed, old, sweep }, run);
     Ok(())
 }
 
@@ -314,15 +317,8 @@ impl Shared<'_> {
                         let synced = sync(Some(&task), renders, &judge, self.arguments.detail(), &mut of_set)?;
                         return Ok(Some(synced.parts()));
                     }
-                    let compared = compare(
-                        Some(&task),
-                        renders,
-                        &self.installed,
-                        &judge,
-                        diff,
-                        self.arguments.sweep(),
-                        &mut of_set,
-                    )?;
+                    let compared =
+                        compare(Some(&task), renders, &self.installed, &judge, diff, self.sweep, &mut of_set)?;
                     Ok(compared.map(Compared::parts))
                 })
             };

@@ -44,6 +44,8 @@ pub(in crate::cli) struct Limits {
     pub(in crate::cli) renders: usize,
     /// For one render.
     pub(in crate::cli) time: Duration,
+    /// It is the only chart of the run, and somebody may wait for it.
+    pub(in crate::cli) is_watched: bool,
 }
 
 /// A chart that is tried with other values.
@@ -63,6 +65,8 @@ pub(super) struct Swept {
     pub(super) ignored: Vec<Finding>,
     /// What was done, in words.
     pub(super) says: String,
+    /// The values and the objects that were found.
+    known: BTreeSet<(String, Name)>,
 }
 
 /// Both sides of a chart with the same values, without what no rule reads.

@@ -60,7 +60,7 @@ fn rule(rule: &str) -> String {
 
 /// The file, and the lines in it.
 fn written_in(findings: &[&Finding], place: Option<&Place>) -> String {
-    let places = findings.iter().filter_map(|finding| finding.template.as_ref().or(place));
+    let places = findings.iter().filter_map(|finding| finding.place().or(place));
     // Standard input is no file that could be looked up.
     let places: Vec<_> = places.filter(|place| place.file != "-").collect();
     let Some(Place { file, .. }) = places.first() else { return String::new() };

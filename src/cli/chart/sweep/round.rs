@@ -14,6 +14,7 @@ use super::super::renders::origin;
 use super::super::trial::{Failures, Trouble};
 use super::{Judging, Kitchen, Sides, Swept, brought};
 use crate::cli::outcome::Told;
+use crate::cli::progress::Progress;
 use crate::cli::side_by_side::side_by_side;
 use crate::flips::listed;
 use crate::judged::{self, Finding};
@@ -139,14 +140,20 @@ impl Round<'_> {
             candidates.into_iter().filter_map(|candidate| plan.afford(self.base, candidate)).collect();
         let hooks: Vec<_> = affordable.iter().filter(|one| one.role == Role::Hook).cloned().collect();
         let mut all = BTreeMap::new();
+        let mut progress = Progress::new(false);
+        progress.values(affordable.len());
         let numbered = affordable.into_iter().enumerate().collect();
         side_by_side(
             numbered,
             |(number, candidate)| self.tried(candidate, &format!("{}-{number}", self.number)),
             |number, tried| {
                 all.insert(number, tried);
+                if self.kitchen.sweep.limits.is_watched {
+                    progress.advance_to(all.len() as u64);
+                }
             },
         );
+        progress.finish();
         let mut bases = Vec::new();
         for (_, Tried { findings, failures: failed, bases: brought, .. }) in all {
             for (what, trouble) in failed {
@@ -276,12 +283,17 @@ fn flips(before: &Sides, after: &Sides, judge: Judging<'_>) -> Result<BTreeMap<N
 impl Flipping {
     fn add_to(self, swept: &mut Swept) {
         let Self { found, change, places } = self;
+        let Found { mut findings, mut ignored, .. } = found;
+        // Where another value, or another setting beside it, flips it as well, nobody learns more.
+        for list in [&mut findings, &mut ignored] {
+            list.retain(|finding| swept.known.insert((change.path.clone(), finding.object.clone())));
+        }
         let finding = |found| {
             let finding = Finding::from(found);
             let template = places.get(&(finding.object.clone(), finding.path.clone())).cloned();
             Finding { template, values: vec![change.clone()], ..finding }
         };
-        swept.findings.extend(found.findings.into_iter().map(finding));
-        swept.ignored.extend(found.ignored.into_iter().map(finding));
+        swept.findings.extend(findings.into_iter().map(finding));
+        swept.ignored.extend(ignored.into_iter().map(finding));
     }
 }
