@@ -149,7 +149,7 @@ fn write_chart(folder: &Path, shape: &Shape) -> io::Result<PathBuf> {
             format!("apiVersion: {version}\nkind: {kind}\nmetadata:\n  name: {{{{ .Release.Name }}}}-{number}\n");
         if is_migration {
             let keys: Vec<_> = (0..shape.values).map(|value| format!("early{number}x{value}")).collect();
-            let conditions: String = keys.iter().map(|key| format!(" .Values.{key}")).collect();
+            let conditions = keys.join(" .Values.");
             let late = if number / 2 % shape.flips_each == 0 {
                 ""
             } else {
@@ -157,7 +157,7 @@ fn write_chart(folder: &Path, shape: &Shape) -> io::Result<PathBuf> {
             };
             let _ = writeln!(
                 text,
-                "  {{{{- if and true{conditions} }}}}\n  annotations: {{helm.sh/hook: pre-install}}\n  {late}{{{{- end }}}}"
+                "  {{{{- if and true .Values.{conditions} }}}}\n  annotations: {{helm.sh/hook: pre-install}}\n  {late}{{{{- end }}}}"
             );
             defaults.extend(keys.iter().map(|key| format!("{key}: true\n")));
         }
