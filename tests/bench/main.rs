@@ -20,6 +20,7 @@ mod record;
 mod release;
 mod request;
 mod stream;
+mod sweep;
 
 use std::fmt;
 use std::fs;
@@ -56,6 +57,7 @@ fn main() {
         module::section(&guests),
         stream::section(),
         chart::section(env!("CARGO_BIN_EXE_stable-hooks")).expect("a chart can be written"),
+        sweep::section(env!("CARGO_BIN_EXE_stable-hooks")).expect("a chart can be swept"),
     ];
     let page = sections.join("\n");
     fs::write(PAGE, &page).expect("docs can be written");

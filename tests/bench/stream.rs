@@ -101,7 +101,7 @@ fn review(text: &[u8]) -> (Duration, f64) {
 }
 
 /// As Linux counts it; where there is no such count, none.
-fn peak_mib(process: u32) -> f64 {
+pub(crate) fn peak_mib(process: u32) -> f64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
     peak.map_or(f64::NAN, |kib: f64| kib / 1024.0)

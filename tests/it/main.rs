@@ -65,6 +65,7 @@ mod sentences;
 mod server;
 mod shells;
 mod streams;
+mod sweep_page;
 mod sync_cases;
 mod timeline;
 mod workflows;
