@@ -5,6 +5,7 @@ mod others;
 mod schema;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -16,6 +17,16 @@ use others::Others;
 /// A map that a template walks through may have hundreds of entries, all alike.
 const MOST_ENTRIES: usize = 20;
 const MOST_PATHS: usize = 1000;
+
+/// How much a sweep may cost.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) renders: usize,
+    /// For one render.
+    pub(crate) time: Duration,
+    /// It is the only chart of the run, and somebody may wait for it.
+    pub(crate) is_watched: bool,
+}
 
 /// A value that decides about objects, and what else it is tried as.
 #[derive(Debug, Clone, PartialEq)]

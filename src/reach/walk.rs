@@ -7,7 +7,7 @@ use std::rc::Rc;
 use gotmpl::parse::{BranchNode, CommandNode, Expr, ListNode, Node, Number, PipeNode};
 use serde_json::Value;
 
-use super::effort::is_spent;
+use super::effort::{begin_file, is_spent};
 use super::functions::{self, Templates};
 use super::notes::{Gap, Notes, OF_THE_DOT, Role};
 use super::reading::{Literal, Reading, Writes, found};
@@ -141,6 +141,7 @@ impl<'c> Walker<'c> {
     /// Walks through a file, with the decisions that it hangs on as a whole. Gives the top of its chart with all that
     /// the templates have written there.
     pub(super) fn walk(&mut self, file: usize, name: &str, around: &[usize], dot: Reading) -> Reading {
+        begin_file();
         let Some(body) = self.named.get(name).cloned() else { return dot };
         self.file = file;
         self.around = around.to_vec();

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::sweep::Limits;
 use crate::changes::Detail;
 use crate::cli::arguments::JudgeArguments;
 use crate::cli::outcome::{Failure, namespace_in_use, namespace_of_helm};
 use crate::helm::values::{Given, Reuse};
+use crate::sweep::Limits;
 
 /// Judges charts before they are installed: what would flip between an install and the upgrade over it
 ///

@@ -19,7 +19,7 @@ use stable_hooks_policy::shown::Shown;
 use super::arguments::RenderArguments;
 use super::causes::Causes;
 use super::renders::Renders;
-use super::sweep::{Limits, Sweep, Swept};
+use super::sweep::{Sweep, Swept};
 use super::task::{Chart, GivenValues, Task};
 use super::upgraded::Upgraded;
 use crate::changes::Detail;
@@ -35,6 +35,7 @@ use crate::judged::{Finding, Judged, Level, Place};
 use crate::kubectl;
 use crate::records::StoredRecord;
 use crate::render::Render;
+use crate::sweep::Limits;
 
 /// The release before the upgrade; its verdict only where it is judged as well.
 type Before = (StoredRecord, Option<Judged>);
@@ -288,8 +289,8 @@ impl Compare<'_> {
                 return None;
             }
         };
-        let judge = |before: &Render, upgrade: &Render| {
-            let judged = self.judge_pair(Operation::Install, before, upgrade)?;
+        let judge = |operation, before: &Render, upgrade: &Render| {
+            let judged = self.judge_pair(operation, before, upgrade)?;
             let flips = judged.findings.into_iter().filter(is_flip);
             Ok(flips.map(|finding| (finding.object, finding.message)).collect())
         };

@@ -9,7 +9,6 @@ use stable_hooks_policy::shown::Visible;
 use super::arguments::Arguments;
 use super::compare::{Compared, compare, compare_one, installed, judge as judge_of, no_folder};
 use super::history::{self, OfSet};
-use super::sweep::Limits;
 use super::syncs::{sync, sync_one};
 use super::task::{Chart, GivenValues, Task, values_at};
 use crate::cli::arguments::Judge;
@@ -23,6 +22,7 @@ use crate::helm::{Helm, Repository};
 use crate::house::{House, NAME};
 use crate::judged::{Finding, Judged, are_ignored};
 use crate::records::StoredRecord;
+use crate::sweep::Limits;
 
 /// What all charts of a run share.
 struct Shared<'a> {

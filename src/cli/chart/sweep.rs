@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use helm::operation::Operation;
 use helm::write::{Document, Identity};
@@ -28,7 +28,7 @@ use crate::private::write;
 use crate::reach::{Blind, Chart, Reach, Role};
 use crate::render::Render;
 use crate::sweep::line::line_of;
-use crate::sweep::{Candidate, EXAMPLE, candidates};
+use crate::sweep::{Candidate, EXAMPLE, Limits, candidates};
 use crate::value::{Change, Step, ValuePath, shown};
 use round::{Base, Plan, Round};
 
@@ -36,17 +36,8 @@ use round::{Base, Plan, Round};
 const MOST_BASES: usize = 12;
 
 /// What the release rules say of the objects that flip between a release and the upgrade over it.
-pub(super) type Judging<'a> = &'a (dyn Fn(&Render, &Render) -> Result<BTreeMap<Name, String>, String> + Sync);
-
-/// How much a sweep may cost.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::cli) struct Limits {
-    pub(in crate::cli) renders: usize,
-    /// For one render.
-    pub(in crate::cli) time: Duration,
-    /// It is the only chart of the run, and somebody may wait for it.
-    pub(in crate::cli) is_watched: bool,
-}
+pub(super) type Judging<'a> =
+    &'a (dyn Fn(Operation, &Render, &Render) -> Result<BTreeMap<Name, String>, String> + Sync);
 
 /// A chart that is tried with other values.
 pub(super) struct Sweep<'a> {
@@ -123,7 +114,13 @@ impl Sweep<'_> {
         let all = candidates(&reach, &chart, &values);
         let deciders = all.iter().filter(|candidate| candidate.role == Role::Hook).count();
         if deciders == 0 {
-            return Ok(Swept { says: says(0, 1), ..Swept::default() });
+            let is_unread = |blind: &Blind| matches!(blind, Blind::TooLarge | Blind::Unparsed { .. });
+            let says = if reach.blind.iter().any(is_unread) {
+                "which values decide about its hooks could not be read".to_owned()
+            } else {
+                says(0, 1)
+            };
+            return Ok(Swept { says, ..Swept::default() });
         }
         let said = Said::new(self.renders, &copy, [&printed.values, &Value::Null]);
         let installs = self.installs(&values);

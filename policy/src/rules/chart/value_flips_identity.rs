@@ -87,10 +87,8 @@ fn describe(renders: &Renders<'_>, change: &ValueChange<'_>, object: &Name, flip
     );
     let rendered: Vec<_> =
         renders.installed.iter().chain(&renders.upgrade).filter(|rendered| rendered.name == *object).collect();
-    let standing = match rendered.iter().any(|rendered| rendered.is_opted_out) {
-        true => Standing::OptedOut,
-        false => Standing::Other,
-    };
+    let is_opted_out = rendered.iter().any(|rendered| rendered.is_opted_out);
+    let standing = if is_opted_out { Standing::OptedOut } else { Standing::Other };
     let of_hook = rendered.iter().find(|rendered| rendered.is_hook).map_or("", |rendered| rendered.template);
     let problem = Problem::new(FieldPath::annotation(helm::HOOK), message, Template(of_hook).remedy(remedy));
     ReleaseProblem::new(object, standing, problem)

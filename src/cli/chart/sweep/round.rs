@@ -1,7 +1,9 @@
 //! One round of a sweep: every candidate beside one base.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use helm::operation::Operation;
 use serde_json::Value;
 use stable_hooks_policy::evaluate::evaluate_renders;
 use stable_hooks_policy::name::Name;
@@ -272,10 +274,19 @@ impl Round<'_> {
 /// the other as a resource there is something to judge.
 fn flips(before: &Sides, after: &Sides, judge: Judging<'_>) -> Result<BTreeMap<Name, String>, String> {
     let Some(upgrade) = &after.upgrade else { return Ok(BTreeMap::new()) };
-    if Outline::of(&before.install, "").flips_to(&Outline::of(upgrade, "")).next().is_none() {
-        return Ok(BTreeMap::new());
+    let becomes = Outline::of(upgrade, "");
+    let mut flips = BTreeMap::new();
+    // Where the two are rendered differently the release may have been upgraded before.
+    let upgraded = before.upgrade.as_ref().filter(|upgraded| !Arc::ptr_eq(upgraded, &before.install));
+    let befores = [(Operation::Install, Some(&before.install)), (Operation::Upgrade, upgraded)];
+    for (operation, before) in befores.into_iter().filter_map(|(operation, before)| Some((operation, before?))) {
+        if Outline::of(before, "").flips_to(&becomes).next().is_some() {
+            for (name, message) in judge(operation, before, upgrade)? {
+                flips.entry(name).or_insert(message);
+            }
+        }
     }
-    judge(&before.install, upgrade)
+    Ok(flips)
 }
 
 impl Tried {
