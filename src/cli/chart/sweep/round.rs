@@ -14,7 +14,7 @@ use stable_hooks_policy::verdict::Found;
 use super::super::outline::Outline;
 use super::super::renders::origin;
 use super::super::trial::{Failures, Trouble};
-use super::{Judging, Kitchen, Sides, Swept, brought};
+use super::renderer::{Renderer, Sides, Sweep, Swept, brought};
 use crate::cli::outcome::Told;
 use crate::cli::progress::Progress;
 use crate::cli::side_by_side::side_by_side;
@@ -48,7 +48,7 @@ pub(super) struct Base {
 }
 
 pub(super) struct Round<'a> {
-    pub(super) kitchen: &'a Kitchen<'a>,
+    pub(super) renderer: &'a Renderer<'a>,
     pub(super) base: &'a Base,
     pub(super) number: usize,
 }
@@ -112,8 +112,8 @@ impl Plan {
 }
 
 impl Base {
-    pub(super) fn new(changes: Vec<Change>, values: Value, sides: Sides, judge: Judging<'_>) -> Result<Self, String> {
-        let flips = flips(&sides, &sides, judge)?.into_keys().collect();
+    pub(super) fn new(changes: Vec<Change>, values: Value, sides: Sides, sweep: &Sweep<'_>) -> Result<Self, String> {
+        let flips = flips(&sides, &sides, sweep)?.into_keys().collect();
         Ok(Self { changes, values, sides, flips, brought: BTreeSet::new() })
     }
 
@@ -153,7 +153,7 @@ impl Round<'_> {
             |(number, candidate)| self.tried(candidate, &format!("{}-{number}", self.number)),
             |number, tried| {
                 all.insert(number, tried);
-                if self.kitchen.sweep.limits.is_watched {
+                if self.renderer.sweep.limits.is_watched {
                     progress.advance_to(all.len() as u64);
                 }
             },
@@ -162,7 +162,7 @@ impl Round<'_> {
         let mut bases = Vec::new();
         for (_, Tried { findings, failures: failed, bases: brought, .. }) in all {
             for (what, trouble) in failed {
-                failures.add(self.kitchen.said.of(trouble), what);
+                failures.add(self.renderer.said.of(trouble), what);
             }
             for found in findings {
                 found.add_to(swept);
@@ -178,7 +178,7 @@ impl Round<'_> {
         let mut others = Vec::<(Change, Sides, BTreeSet<Name>)>::new();
         for (change, number) in changes.into_iter().zip(0..) {
             let all = [&self.base.changes[..], std::slice::from_ref(&change)].concat();
-            let rendered = self.kitchen.render(&all, &format!("{name}-{number}"));
+            let rendered = self.renderer.render(&all, &format!("{name}-{number}"));
             let (sides, values) = match rendered {
                 Ok(rendered) => rendered,
                 Err(trouble) => {
@@ -199,7 +199,7 @@ impl Round<'_> {
             let is_switched_on = change.from == Value::Bool(false) && change.to == Value::Bool(true);
             let templates = brought(&self.base.sides, &sides, is_switched_on);
             if !templates.is_empty() && self.number == 0 {
-                match Base::new(all, values, sides.clone(), self.kitchen.sweep.judge) {
+                match Base::new(all, values, sides.clone(), self.renderer.sweep) {
                     Ok(base) => tried.bases.push(Base { brought: templates, ..base }),
                     Err(reason) => tried.failures.push((format!("`{}`", change.path), Trouble::Other(reason))),
                 }
@@ -217,8 +217,8 @@ impl Round<'_> {
         change: &Change,
         known: &BTreeSet<Name>,
     ) -> Result<(Option<Flipping>, BTreeSet<Name>), String> {
-        let judge = self.kitchen.sweep.judge;
-        let (there, back) = (flips(before, after, judge)?, flips(after, before, judge)?);
+        let sweep = self.renderer.sweep;
+        let (there, back) = (flips(before, after, sweep)?, flips(after, before, sweep)?);
         let names: BTreeSet<_> = there.keys().chain(back.keys()).cloned().collect();
         let mut flips = BTreeMap::new();
         for name in names.into_iter().filter(|name| !self.base.flips.contains(name) && !known.contains(name)) {
@@ -238,16 +238,16 @@ impl Round<'_> {
         if flips.is_empty() {
             return None;
         }
-        let Kitchen { sweep, own, .. } = self.kitchen;
+        let Renderer { sweep, own, .. } = self.renderer;
         let path = Shown(&change.path.to_string()).to_string();
         let is_of_base = *change.path.find(&self.base.values) == change.from;
-        let from = if is_of_base { own.shown(&change.from) } else { self.kitchen.shown(&change.from) };
-        let to = self.kitchen.shown(&change.to);
+        let from = if is_of_base { own.shown(&change.from) } else { self.renderer.shown(&change.from) };
+        let to = self.renderer.shown(&change.to);
         let given = self
             .base
             .changes
             .iter()
-            .map(|given| format!("`{}` is {}", Shown(&given.path.to_string()), self.kitchen.shown(&given.to)));
+            .map(|given| format!("`{}` is {}", Shown(&given.path.to_string()), self.renderer.shown(&given.to)));
         let given = given.collect::<Vec<_>>().join(" and ");
         let namespace = &sweep.renders.namespace;
         let places = flips.keys().filter_map(|name| {
@@ -265,23 +265,24 @@ impl Round<'_> {
         let renders = renders::Renders::of(&before.install.documents, &upgrade.documents, namespace, None);
         let changed = ValueChange { given: &given, path: &path, from: &from, to: &to, flips };
         let found = evaluate_renders(&renders.after(changed), sweep.settings);
-        let place = self.kitchen.place_of(&change.path);
+        let place = self.renderer.place_of(&change.path);
         Some(Flipping { found, change: judged::ValueChange { path, from, to, place }, places })
     }
 }
 
 /// The objects that flip from one to the other, and what is said of each. Only where the one has an object as a hook and
 /// the other as a resource there is something to judge.
-fn flips(before: &Sides, after: &Sides, judge: Judging<'_>) -> Result<BTreeMap<Name, String>, String> {
+fn flips(before: &Sides, after: &Sides, sweep: &Sweep<'_>) -> Result<BTreeMap<Name, String>, String> {
     let Some(upgrade) = &after.upgrade else { return Ok(BTreeMap::new()) };
     let becomes = Outline::of(upgrade, "");
     let mut flips = BTreeMap::new();
     // Where the two are rendered differently the release may have been upgraded before.
-    let upgraded = before.upgrade.as_ref().filter(|upgraded| !Arc::ptr_eq(upgraded, &before.install));
+    let upgraded = before.upgrade.as_ref().filter(|_| sweep.upgrades_itself());
+    let upgraded = upgraded.filter(|upgraded| !Arc::ptr_eq(upgraded, &before.install));
     let befores = [(Operation::Install, Some(&before.install)), (Operation::Upgrade, upgraded)];
     for (operation, before) in befores.into_iter().filter_map(|(operation, before)| Some((operation, before?))) {
         if Outline::of(before, "").flips_to(&becomes).next().is_some() {
-            for (name, message) in judge(operation, before, upgrade)? {
+            for (name, message) in (sweep.judge)(operation, before, upgrade)? {
                 flips.entry(name).or_insert(message);
             }
         }

@@ -1,0 +1,230 @@
+//! What a sweep is made of: the chart that is tried, and its renders with other values.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use helm::operation::Operation;
+use helm::write::{Document, Identity};
+use serde_json::Value;
+use stable_hooks_policy::Settings;
+use stable_hooks_policy::name::Name;
+
+use super::super::renders::{Made, Renders};
+use super::super::task::Task;
+use super::super::trial::{Own, Printed, Said, Trouble};
+use crate::helm::chart::{Changes, copy_that_prints, tell_upgrades};
+use crate::helm::values::Values;
+use crate::helm::{Helm, HelmError, Options};
+use crate::judged::{Finding, Place};
+use crate::private::write;
+use crate::render::Render;
+use crate::sweep::line::line_of;
+use crate::sweep::{EXAMPLE, Limits};
+use crate::value::{Change, Step, ValuePath, shown};
+
+/// What the release rules say of the objects that flip between a release and the upgrade over it.
+pub(in crate::cli::chart) type Judging<'a> =
+    &'a (dyn Fn(Operation, &Render, &Render) -> Result<BTreeMap<Name, String>, String> + Sync);
+
+/// A chart that is tried with other values.
+pub(in crate::cli::chart) struct Sweep<'a> {
+    pub(in crate::cli::chart) task: &'a Task<'a>,
+    pub(in crate::cli::chart) renders: &'a Renders,
+    pub(in crate::cli::chart) made: &'a Made,
+    pub(in crate::cli::chart) settings: &'a Settings,
+    pub(in crate::cli::chart) judge: Judging<'a>,
+    pub(in crate::cli::chart) limits: Limits,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(in crate::cli::chart) struct Swept {
+    pub(in crate::cli::chart) findings: Vec<Finding>,
+    pub(in crate::cli::chart) ignored: Vec<Finding>,
+    /// What was done, in words.
+    pub(in crate::cli::chart) says: String,
+    /// The values and the objects that were found.
+    pub(super) known: BTreeSet<(String, Name)>,
+}
+
+/// Both sides of a chart with the same values, without what no rule reads.
+#[derive(Clone)]
+pub(super) struct Sides {
+    pub(super) install: Arc<Render>,
+    /// Some charts render as an upgrade only where a cluster tells them passwords.
+    pub(super) upgrade: Option<Arc<Render>>,
+}
+
+/// Renders of the chart as often as they are needed.
+pub(super) struct Renderer<'a> {
+    pub(super) sweep: &'a Sweep<'a>,
+    /// The copy that prints its values.
+    pub(super) copy: PathBuf,
+    /// The install is rendered as well: it is another chart, has other values, or its templates ask which of the two it is.
+    pub(super) installs: bool,
+    /// With what the chart is rendered unless something is changed.
+    pub(super) values: Value,
+    pub(super) own: Own,
+    pub(super) said: Said,
+    /// The chart's own files.
+    pub(super) files: BTreeMap<String, String>,
+}
+
+impl Sweep<'_> {
+    /// The release may have been upgraded before: there is no other chart, and there are no other values, that it comes
+    /// from.
+    pub(super) fn upgrades_itself(&self) -> bool {
+        self.task.old.is_none() && self.task.values.old.is_none()
+    }
+
+    pub(super) fn installs(&self, values: &Value) -> bool {
+        // Where no upgrade can be rendered an install stands for it.
+        let has_upgrade = self.made.operation == Operation::Upgrade;
+        !self.upgrades_itself() || has_upgrade && tell_upgrades(&self.renders.templates, Some(&values.to_string()))
+    }
+
+    /// The options with further values files.
+    fn options(&self, options: &Options, overlays: &[PathBuf]) -> Options {
+        let values = overlays.iter().cloned().fold(options.values.clone(), Values::under);
+        Options { values, limit: Some(self.limits.time), ..options.clone() }
+    }
+
+    /// What the copy renders with further values files.
+    pub(super) fn printed(&self, copy: &Path, overlays: &[PathBuf]) -> Result<Printed, Trouble> {
+        let options = self.options(&self.made.options, overlays);
+        let helm = Helm::of_the_user();
+        let output = match self.made.operation {
+            Operation::Upgrade => helm.upgrade(copy, &options),
+            Operation::Install | Operation::Rollback => helm.install(copy, &options),
+        };
+        Printed::of(&output.map_err(Trouble::Helm)?)
+    }
+
+    pub(super) fn copy(&self) -> io::Result<PathBuf> {
+        let Made { chart_values, revision, clock, .. } = self.made;
+        self.task.folder.change(|folder| {
+            let folder = folder.join("sweep");
+            fs::create_dir(&folder)?;
+            let changes = Changes { revision: *revision, values: chart_values.as_deref(), clock: *clock };
+            copy_that_prints(&self.renders.chart, changes, &folder)
+        })
+    }
+}
+
+impl Renderer<'_> {
+    /// The chart with some values changed; its files begin with that name.
+    pub(super) fn render(&self, changes: &[Change], name: &str) -> Result<(Sides, Value), Trouble> {
+        let mut values = self.values.clone();
+        let mut overlays = Vec::new();
+        for (change, number) in changes.iter().zip(0..) {
+            let overlay = change.overlay(&values);
+            change.apply(&mut values);
+            let path = self.sweep.task.folder.change(|folder| {
+                let path = folder.join(format!("sweep-{name}-{number}.json"));
+                write(&path, overlay.to_string().as_bytes()).map(|()| path)
+            });
+            overlays.push(path.map_err(|error| Trouble::Other(error.to_string()))?);
+        }
+        let printed = match self.sweep.printed(&self.copy, &overlays) {
+            // Else it would fail as an install, too.
+            Err(Trouble::Helm(HelmError::Failed { .. })) if self.installs => None,
+            printed => Some(printed?),
+        };
+        let Some(printed) = printed else {
+            // Then only the way back can be judged.
+            return Ok((Sides { install: Arc::new(self.install(&overlays)?), upgrade: None }, values));
+        };
+        if !changes.iter().all(|change| is_in(change, &printed.values)) {
+            let held = "a flag of the command line or the chart itself sets it".to_owned();
+            return Err(Trouble::Other(held));
+        }
+        let upgrade = Arc::new(printed.render.reduced());
+        let install = if self.installs { Arc::new(self.install(&overlays)?) } else { upgrade.clone() };
+        Ok((Sides { install, upgrade: Some(upgrade) }, values))
+    }
+
+    /// Where the chart has the value, or what it lies in: in its own `values.yaml`, or in that of a subchart.
+    pub(super) fn place_of(&self, path: &ValuePath) -> Option<Place> {
+        let Sweep { renders, .. } = self.sweep;
+        let own = |folder: String, path: &ValuePath| {
+            let file = format!("{folder}values.yaml");
+            let line = line_of(self.files.get(&file)?, path);
+            Some((
+                Place { file: renders.path_in_chart(&file), line: line.map(|(line, _)| line) },
+                line.is_some_and(|(_, itself)| itself),
+            ))
+        };
+        let of_chart = own(String::new(), path);
+        if let (Some((_, false)) | None, Some((Step::Key(first), rest))) = (&of_chart, path.0.split_first())
+            && let Some((place, true)) = own(format!("charts/{first}/"), &ValuePath(rest.to_vec()))
+        {
+            return Some(place);
+        }
+        of_chart.map(|(place, _)| place)
+    }
+
+    /// Another value that is tried, in words: it comes from the chart, unless a user's value is a template that names it.
+    pub(super) fn shown(&self, value: &Value) -> String {
+        shown(value, |value| self.own.has(value) || is_tried_for(&self.files, value))
+    }
+
+    pub(super) fn install(&self, overlays: &[PathBuf]) -> Result<Render, Trouble> {
+        let Sweep { task, renders, made, .. } = self.sweep;
+        let chart: &Path = task.old.as_ref().map_or(&renders.chart, |old| &old.chart);
+        let options = self.sweep.options(made.install.as_ref().unwrap_or(&made.options), overlays);
+        let output = Helm::of_the_user().install(chart, &options).map_err(Trouble::Helm)?;
+        Ok(Render::read_from_helm(&output.stdout).reduced())
+    }
+}
+
+/// The chart's templates and schemas have the value, or a number beside it; the rest is tried whatever they have.
+fn is_tried_for(files: &BTreeMap<String, String>, value: &Value) -> bool {
+    let is_read = |path: &str| path.contains("templates/") || path.ends_with("values.schema.json");
+    let mut texts = files.iter().filter(|(path, _)| is_read(path)).map(|(_, text)| text);
+    match (value.as_i64(), value.as_str()) {
+        (Some(0 | 1), _) | (_, Some(EXAMPLE)) => true,
+        (Some(number), _) => {
+            let near = [number.saturating_sub(1), number, number.saturating_add(1)];
+            let near = near.map(|number| number.unsigned_abs().to_string());
+            texts.any(|text| {
+                text.split(|one: char| !one.is_ascii_digit()).any(|word| near.iter().any(|one| one == word))
+            })
+        }
+        (None, Some(_)) => texts.any(|text| text.contains(&value.to_string())),
+        (None, None) => false,
+    }
+}
+
+/// Helm has the value as it shall be; nothing and an empty map are the same to it.
+fn is_in(change: &Change, values: &Value) -> bool {
+    let found = change.path.find(values);
+    let is_nothing = |value: &Value| value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
+    *found == change.to || (is_nothing(found) && is_nothing(&change.to))
+}
+
+impl Sides {
+    pub(super) fn renders(&self) -> impl Iterator<Item = &Render> {
+        [Some(&self.install), self.upgrade.as_ref()].into_iter().flatten().map(|render| &**render)
+    }
+}
+
+/// The templates, as Helm calls them, of hooks, Jobs and ServiceAccounts that the base has not, or has otherwise where
+/// `changed` ones count too.
+pub(super) fn brought(base: &Sides, sides: &Sides, changed: bool) -> BTreeSet<String> {
+    let judged = |sides: &Sides| {
+        let documents = sides.renders().flat_map(|render| &render.documents);
+        let judged = documents.filter(|document| {
+            document.identity != Identity::Resource || ["Job", "ServiceAccount"].contains(&document.head.kind.as_str())
+        });
+        let told = judged.map(|Document { head, template, text, .. }| {
+            let text = if changed { text.clone() } else { String::new() };
+            (head.kind.clone(), head.name.clone(), template.clone(), text)
+        });
+        told.collect::<BTreeSet<_>>()
+    };
+    let known = judged(base);
+    judged(sides).into_iter().filter(|one| !known.contains(one)).map(|(_, _, template, _)| template).collect()
+}
