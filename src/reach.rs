@@ -157,7 +157,7 @@ impl<'c> Reader<'c> {
     /// Subcharts first: a named template of the chart itself takes the place of theirs.
     fn collect(&mut self, chart: &'c Chart, name: &str, keys: &[String], around: &[usize]) {
         for Subchart { chart, key, conditions, tags, imports } in chart.subcharts() {
-            let below = [keys, &[key.clone()]].concat();
+            let below = [keys, std::slice::from_ref(key)].concat();
             let pattern = |path: &Vec<String>| Pattern::of(&[keys, path].concat());
             let tags = tags.iter().map(|tag| Pattern::of(&["tags".to_owned(), tag.clone()]));
             let switches: Vec<_> = conditions.iter().map(pattern).chain(tags).collect();
@@ -245,7 +245,7 @@ impl<'c> Reader<'c> {
             while let Some(id) = waiting.pop() {
                 let Some(decision) = decisions.get(id).filter(|_| !roles.contains_key(&id)) else { continue };
                 roles.insert(id, role);
-                waiting.extend(self.hangs_on(decision));
+                waiting.extend(Self::hangs_on(decision));
                 for pattern in decision.uses.keys() {
                     let found = behind.entry(pattern).or_insert_with(|| {
                         let written = self.written_at(pattern);
@@ -258,7 +258,7 @@ impl<'c> Reader<'c> {
         roles
     }
 
-    fn hangs_on<'d>(&self, decision: &'d Decision) -> impl Iterator<Item = usize> + 'd {
+    fn hangs_on(decision: &Decision) -> impl Iterator<Item = usize> {
         decision.on.iter().copied().chain(decision.inside.clone())
     }
 

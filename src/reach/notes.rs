@@ -103,7 +103,9 @@ impl Notes {
     }
 
     pub(super) fn uses(&mut self, values: &[Reading]) {
-        values.iter().for_each(|value| self.use_of(value));
+        for value in values {
+            self.use_of(value);
+        }
     }
 
     pub(super) fn record(&mut self, id: usize, value: &Reading) {

@@ -44,6 +44,7 @@ pub enum Literal {
 
 /// All that a template's value may be made of.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(clippy::struct_excessive_bools, reason = "each says another thing, and any two can hold")]
 pub(super) struct Reading {
     /// The top of a chart, by the keys that lead to its values.
     pub(super) tops: BTreeSet<Vec<String>>,
@@ -68,6 +69,7 @@ pub(super) struct Reading {
 
 /// What is written where a value is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(clippy::struct_excessive_bools, reason = "a text can do all of it")]
 pub(super) struct Writes {
     /// It is made of a text that makes a hook.
     pub(super) names_hook: bool,
@@ -281,10 +283,11 @@ impl Reading {
     pub(super) fn entry(&self, key: Option<&str>) -> Self {
         let pattern_key = key.map_or(Key::Any, |key| Key::Named(key.to_owned()));
         let is_helms = !self.tops.is_empty() && key.is_some_and(|key| HELMS.contains(&key));
-        let mut found = match self.is_folded && is_helms {
+        let mut found = if self.is_folded && is_helms {
             // What lies beside the top of a chart has no values of its own.
-            true => Self::hanging(self.decisions.clone()),
-            false => self.entry_under(&pattern_key, pattern_key.clone()),
+            Self::hanging(self.decisions.clone())
+        } else {
+            self.entry_under(&pattern_key, pattern_key.clone())
         };
         for keys in &self.tops {
             let with = |key: &str| keys.iter().map(String::as_str).chain([key]).map(str::to_owned).collect::<Vec<_>>();

@@ -361,7 +361,9 @@ impl<'c> Walker<'c> {
             value.is_made = true;
         }
         self.notes.uses(&arguments);
-        arguments.into_iter().for_each(|argument| value.join(argument));
+        for argument in arguments {
+            value.join(argument);
+        }
         value
     }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 pub(super) fn names_hook(text: &str) -> bool {
     text.match_indices(HOOK).any(|(at, _)| {
         let next = text.get(at + HOOK.len()..).and_then(|rest| rest.chars().next());
-        !matches!(next, Some('-' | '.') | Some('a'..='z'))
+        !matches!(next, Some('-' | '.' | 'a'..='z'))
     })
 }
 

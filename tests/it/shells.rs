@@ -17,7 +17,7 @@ const LINES: [(&str, &str); 9] = [
     ("stable-hooks review --fail", "--fail-on"),
     ("stable-hooks review --fail-on w", "warn"),
     ("stable-hooks review -o sar", "sarif"),
-    ("stable-hooks chart --against-v", "--against-values"),
+    ("stable-hooks chart --against-va", "--against-values"),
     ("stable-hooks timeline -o ht", "html"),
     ("stable-hooks forecast -A --all", "--all-namespaces"),
     ("stable-hooks fix --compl", "--complete-events"),

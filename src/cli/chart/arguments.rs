@@ -38,16 +38,8 @@ pub(in crate::cli) struct Arguments {
     pub(super) against_ref: Option<String>,
     #[command(flatten)]
     pub(super) history: HistoryArguments,
-    /// Find the values whose change flips an object: the chart is rendered with others in the place of those that decide
-    /// about its hooks
-    #[arg(long, conflicts_with_all = ["release", "install", "argocd", "against_all"])]
-    pub(super) sweep: bool,
-    /// How many renders --sweep may take, besides the install and the upgrade
-    #[arg(long, value_name = "N", default_value_t = 200, requires = "sweep")]
-    sweep_renders: usize,
-    /// How long one render of --sweep may take
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "sweep")]
-    sweep_timeout: u64,
+    #[command(flatten)]
+    sweep: SweepArguments,
     /// The repository of the chart, as `helm template` takes it
     #[arg(long, value_name = "URL", requires = "chart", conflicts_with = "install")]
     pub(super) repo: Option<String>,
@@ -84,8 +76,9 @@ pub(super) struct HistoryArguments {
 
 impl Arguments {
     pub(super) fn sweep(&self, is_watched: bool) -> Option<Limits> {
-        let time = Duration::from_secs(self.sweep_timeout);
-        self.sweep.then_some(Limits { renders: self.sweep_renders, time, is_watched })
+        let SweepArguments { sweep, sweep_renders, sweep_timeout } = &self.sweep;
+        let time = Duration::from_secs(*sweep_timeout);
+        sweep.then_some(Limits { renders: *sweep_renders, time, is_watched })
     }
 
     /// What is told of the hooks' changes where they are asked for.
@@ -115,6 +108,21 @@ impl Arguments {
         }
         self.judge.output.check_lists_hooks(option)
     }
+}
+
+/// Whether other values are tried, and how often.
+#[derive(Debug, Args)]
+struct SweepArguments {
+    /// Find the values whose change flips an object: the chart is rendered with others in the place of those that decide
+    /// about its hooks
+    #[arg(long, conflicts_with_all = ["release", "install", "argocd", "against_all"])]
+    sweep: bool,
+    /// How many renders --sweep may take, besides the install and the upgrade
+    #[arg(long, value_name = "N", default_value_t = 200, requires = "sweep")]
+    sweep_renders: usize,
+    /// How long one render of --sweep may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "sweep")]
+    sweep_timeout: u64,
 }
 
 /// The shared arguments of the verbs that compare a chart's renders; the chart itself each calls `chart`.
