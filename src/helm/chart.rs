@@ -131,12 +131,7 @@ fn copy_with(chart: &Path, changes: Changes<'_>, prints: &str, into: &Path) -> i
     }
     // A folder without this file is no chart and may be large; Helm says so in its own words.
     fs::metadata(chart.join("Chart.yaml"))?;
-    let rules = chart.join(ignore::NAME);
-    let rules = match fs::metadata(&rules) {
-        Ok(found) => regular(&found, ignore::NAME.as_ref(), || fs::read(&rules))?,
-        Err(_) => Vec::new(),
-    };
-    let rules = Rules::parse(&rules).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+    let rules = rules_of(chart)?;
     let copy = into.join("chart");
     Folder { chart, copy: &copy, rules: &rules, templates: &mut templates, clock: changes.clock }
         .copy(Path::new(""))?;
@@ -154,6 +149,16 @@ fn copy_with(chart: &Path, changes: Changes<'_>, prints: &str, into: &Path) -> i
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
     fs::write(path, first)?;
     Ok((copy, templates))
+}
+
+/// What Helm leaves out of a chart's folder.
+fn rules_of(chart: &Path) -> io::Result<Rules> {
+    let rules = chart.join(ignore::NAME);
+    let rules = match fs::metadata(&rules) {
+        Ok(found) => regular(&found, ignore::NAME.as_ref(), || fs::read(&rules))?,
+        Err(_) => Vec::new(),
+    };
+    Rules::parse(&rules).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 /// A chart's folder that is being copied, as Helm walks it: links are followed, and what is ignored is not opened.

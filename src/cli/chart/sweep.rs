@@ -62,42 +62,42 @@ impl Sweep<'_> {
         }
         let said = Said::new(self.renders, &copy, [&printed.values, &Value::Null]);
         let installs = self.installs(&values);
-        let own = Own::of(self.renders);
+        let own = Own::of_chart(&chart, self.renders);
         let renderer = Renderer { sweep: self, copy, installs, values: values.clone(), own, said, files };
         let upgrade = Arc::new(printed.render.reduced());
         let install = if renderer.installs { renderer.install(&[]).map(Arc::new) } else { Ok(upgrade.clone()) };
         let install = install.map_err(|trouble| renderer.said.of(trouble))?;
         let base = Base::new(Vec::new(), values, Sides { install, upgrade: Some(upgrade) }, self)?;
-        Ok(self.rounds(&renderer, base, &chart, &reach, all, told))
+        let mut swept = Swept::default();
+        let renders = self.rounds(&renderer, base, (&chart, &reach), all, &mut swept, told);
+        Ok(Swept { says: says(deciders, renders), ..swept })
     }
 
     /// A first round over all values, and second ones over those that decide about a Job or ServiceAccount that a value has
-    /// brought.
+    /// brought. Gives the number of renders.
     fn rounds(
         &self,
         renderer: &Renderer<'_>,
         base: Base,
-        chart: &Chart,
-        reach: &Reach,
+        (chart, reach): (&Chart, &Reach),
         all: Vec<Candidate>,
+        swept: &mut Swept,
         told: &mut Told,
-    ) -> Swept {
+    ) -> usize {
         let mut plan = Plan::new(self.limits.renders, if renderer.installs { 2 } else { 1 });
         let mut failures = Failures::default();
-        let mut swept = Swept::default();
-        let deciders = all.iter().filter(|candidate| candidate.role == Role::Hook).count();
         let first = Round { renderer, base: &base, number: 0 };
-        let brought = first.run(all, &mut plan, &mut failures, &mut swept);
+        let brought = first.run(all, &mut plan, &mut failures, swept);
         for (base, number) in brought.into_iter().take(MOST_BASES).zip(1..) {
             let beside =
                 candidates(reach, chart, &base.values).into_iter().filter(|candidate| base.may_flip(candidate));
             let second = Round { renderer, base: &base, number };
-            second.run(beside.collect(), &mut plan, &mut failures, &mut swept);
+            second.run(beside.collect(), &mut plan, &mut failures, swept);
         }
         failures.tell_most(&self.renders.source, told);
-        swept.says = says(deciders, plan.taken());
+        let taken = plan.taken();
         plan.tell(&self.renders.source, self.limits.renders, told);
-        swept
+        taken
     }
 
     fn too_slow(&self) -> String {

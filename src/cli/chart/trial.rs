@@ -138,8 +138,13 @@ pub(super) struct Own {
 impl Own {
     pub(super) fn of(renders: &Renders) -> Self {
         // What cannot be read is not shown.
-        let scalars = files(&renders.chart).map(|files| Chart::of(&files).own_scalars()).unwrap_or_default();
-        Self { scalars, sources: renders.templates.values().cloned().collect() }
+        let chart = files(&renders.chart).map(|files| Chart::of(&files)).unwrap_or_default();
+        Self::of_chart(&chart, renders)
+    }
+
+    /// Of a chart that has been read already.
+    pub(super) fn of_chart(chart: &Chart, renders: &Renders) -> Self {
+        Self { scalars: chart.own_scalars(), sources: renders.templates.values().cloned().collect() }
     }
 
     pub(super) fn shown(&self, value: &Value) -> String {

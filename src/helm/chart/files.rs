@@ -5,8 +5,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::super::ignore::Rules;
 use super::archive::{self, unpack};
-use super::{MOST_ARCHIVES, Place, slashed};
+use super::{MOST_ARCHIVES, Place, regular, rules_of, slashed};
 
 /// The files by their paths from the chart's folder on; a subchart that is packed lies there under its name.
 ///
@@ -16,24 +17,30 @@ use super::{MOST_ARCHIVES, Place, slashed};
 pub fn files(chart: &Path) -> io::Result<BTreeMap<String, String>> {
     let mut files = BTreeMap::new();
     if chart.is_dir() {
-        of_folder(chart, &PathBuf::new(), &mut files)?;
+        of_folder(chart, &PathBuf::new(), &rules_of(chart)?, &mut files)?;
     } else {
         of_archive(&fs::read(chart)?, "", MOST_ARCHIVES, &mut files)?;
     }
     Ok(files)
 }
 
-fn of_folder(chart: &Path, inside: &Path, files: &mut BTreeMap<String, String>) -> io::Result<()> {
+fn of_folder(chart: &Path, inside: &Path, rules: &Rules, files: &mut BTreeMap<String, String>) -> io::Result<()> {
     for entry in fs::read_dir(chart.join(inside))? {
         let entry = entry?;
         let inside = inside.join(entry.file_name());
+        let is_folder = entry.path().is_dir();
+        if rules.ignore(&slashed(&inside), is_folder) {
+            continue;
+        }
         let path = String::from_utf8_lossy(&slashed(&inside)).into_owned();
-        if entry.path().is_dir() {
-            of_folder(chart, &inside, files)?;
+        // Reading a pipe would wait for ever.
+        let read = || regular(&fs::metadata(entry.path())?, &inside, || fs::read(entry.path()));
+        if is_folder {
+            of_folder(chart, &inside, rules, files)?;
         } else if Place::of(&path) == Place::Archive {
-            of_packed(&path, &fs::read(entry.path())?, MOST_ARCHIVES, files)?;
+            of_packed(&path, &read()?, MOST_ARCHIVES, files)?;
         } else if says_what_is_rendered(&path) {
-            insert(path, fs::read(entry.path())?, files);
+            insert(path, read()?, files);
         }
     }
     Ok(())
@@ -81,4 +88,30 @@ fn is_at_the_top(path: &str) -> bool {
         }
     }
     true
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::fs;
+    use std::process::Command;
+
+    use super::files;
+
+    #[test]
+    fn what_helmignore_names_is_not_opened_and_a_pipe_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let chart = folder.path();
+        fs::create_dir(chart.join("templates")).unwrap();
+        for (name, text) in [(".helmignore", "*.pipe\nself\n"), ("Chart.yaml", "name: a"), ("templates/a.yaml", "a")] {
+            fs::write(chart.join(name), text).unwrap();
+        }
+        std::os::unix::fs::symlink("..", chart.join("templates/self")).unwrap();
+        let fifo = |name: &str| assert!(Command::new("mkfifo").arg(chart.join(name)).status().unwrap().success());
+        fifo("templates/b.pipe");
+        let read = files(chart).unwrap();
+        assert_eq!(read.keys().collect::<Vec<_>>(), ["Chart.yaml", "templates/a.yaml"]);
+        fifo("values.yaml");
+        assert!(files(chart).unwrap_err().to_string().starts_with("values.yaml: this is neither a file nor a folder"));
+    }
 }
