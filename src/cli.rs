@@ -6,6 +6,7 @@ mod completions;
 mod explain;
 mod fix;
 mod forecast;
+mod guard;
 mod man;
 mod orphans;
 mod outcome;
@@ -48,6 +49,10 @@ enum Verb {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
+    let words: Vec<_> = std::env::args_os().collect();
+    if let Some(called) = guard::Called::of(&words) {
+        return called.run();
+    }
     let cli = Cli::from_arg_matches(&plain(Cli::command()).get_matches()).unwrap_or_else(|error| error.exit());
     let result = match cli.verb {
         Verb::Review(arguments) => review::run(&arguments),

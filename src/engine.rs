@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use helm::operation::Told;
 use json_patch::Patch;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -30,17 +31,27 @@ pub trait Engine: Send + Sync {
 
 /// The core that is compiled into this program, with a view of the cluster.
 #[derive(Default)]
-pub struct Native(Arc<ClusterView>);
+pub struct Native {
+    cluster: Arc<ClusterView>,
+    /// How Helm was told to do what is judged, where that is known.
+    told: Option<Told>,
+}
 
 impl Native {
     pub fn new(cluster: Arc<ClusterView>) -> Self {
-        Self(cluster)
+        Self { cluster, told: None }
+    }
+
+    /// The same core where it is known how Helm was told to do it, which no record says.
+    #[must_use]
+    pub fn told(self, told: Told) -> Self {
+        Self { told: Some(told), ..self }
     }
 
     /// The answer to a request that was read already, which would otherwise be written and read once more.
     fn respond(&self, request: Request, settings: &Value) -> ValidationResponse {
         let wire::Response { accepted, message, code, mutated_object, audit_annotations, warnings } =
-            wire::answer(request, settings, self);
+            wire::answer(request.told(self.told), settings, self);
         let audit_annotations = audit_annotations
             .map(|annotations| annotations.into_iter().map(|(key, value)| (key.to_owned(), value)).collect());
         ValidationResponse { accepted, message, code, mutated_object, audit_annotations, warnings }
@@ -52,7 +63,7 @@ impl Cluster for Native {
     fn get(&self, query: &Query<'_>) -> Lookup {
         let (api_version, kind) = (query.api_version.to_owned(), query.kind.to_owned());
         let granted = [ContextAwareResource { api_version, kind }];
-        wire::lookup(self.0.found("get_resource", &wire::lookup_request(query), &granted))
+        wire::lookup(self.cluster.found("get_resource", &wire::lookup_request(query), &granted))
     }
 }
 
@@ -70,7 +81,7 @@ impl Engine for Native {
     }
 
     fn with_cluster(&self, cluster: Arc<ClusterView>) -> Box<dyn Engine> {
-        Box::new(Self::new(cluster))
+        Box::new(Self { cluster, told: self.told })
     }
 }
 

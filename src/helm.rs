@@ -4,6 +4,7 @@ pub mod chart;
 pub mod folder;
 pub mod ignore;
 pub mod line;
+pub mod releases;
 pub mod said;
 pub mod values;
 use std::ffi::{OsStr, OsString};
@@ -74,6 +75,18 @@ impl Helm {
     pub fn of_the_user() -> Self {
         let own = std::env::var_os("HELM_BIN").filter(|path| !path.is_empty());
         Self(own.unwrap_or_else(|| "helm".into()))
+    }
+
+    /// The program at that path.
+    #[must_use]
+    pub fn at(path: PathBuf) -> Self {
+        Self(path.into())
+    }
+
+    /// A command of its own.
+    #[must_use]
+    pub fn command(&self) -> Command {
+        Command::new(&self.0)
     }
 
     /// Renders a chart as it would be installed.

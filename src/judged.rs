@@ -332,6 +332,11 @@ impl Judged {
         self
     }
 
+    /// A rule has asked what is live, and there was no cluster to answer.
+    pub(crate) fn lacks_a_view(&self) -> bool {
+        self.findings.iter().any(|finding| finding.note == Some(NoteKind::NoView))
+    }
+
     /// Drops the notes about a missing cluster.
     pub(crate) fn where_no_cluster_was_given(mut self) -> Self {
         self.findings.retain(|finding| finding.note != Some(NoteKind::NoView));

@@ -133,6 +133,10 @@ pub fn record_if_there(storage: Storage, namespace: &str, name: &str) -> Result<
 
 fn json(arguments: &[&str]) -> Result<Vec<u8>, String> {
     let output = kubectl(arguments).stderr(Stdio::piped()).output().map_err(|error| unable(&error))?;
+    printed_by(output)
+}
+
+fn printed_by(output: Output) -> Result<Vec<u8>, String> {
     if output.status.success() {
         return Ok(output.stdout);
     }
@@ -148,6 +152,21 @@ fn json(arguments: &[&str]) -> Result<Vec<u8>, String> {
 /// In words, when they cannot be read.
 pub fn live(namespace: &str) -> Result<Vec<u8>, String> {
     json(&["get", "jobs.batch,serviceaccounts", "-n", namespace, "-o", "json"])
+}
+
+/// The same with the flags that say which cluster, as whom, and in which namespace.
+///
+/// # Errors
+///
+/// In words, when they cannot be read; `None` where there is no `kubectl`.
+pub fn live_where(flags: &[String]) -> Result<Vec<u8>, Option<String>> {
+    let mut kubectl = Command::new("kubectl");
+    kubectl.args(["get", "jobs.batch,serviceaccounts", "-o", "json"]).args(flags).stdin(Stdio::null());
+    match kubectl.output() {
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(None),
+        Err(error) => Err(Some(unable(&error))),
+        Ok(output) => printed_by(output).map_err(Some),
+    }
 }
 
 /// The namespace of the user's context.

@@ -14,6 +14,7 @@ mod changes;
 pub mod cli;
 pub mod cluster;
 pub mod engine;
+mod escaped;
 pub mod fix;
 #[cfg(feature = "cli")]
 mod flips;
@@ -25,6 +26,8 @@ pub mod helm;
 #[cfg(feature = "cli")]
 mod house;
 pub mod input;
+#[cfg(feature = "cli")]
+pub mod invocation;
 mod judged;
 #[cfg(feature = "cli")]
 pub mod kubectl;

@@ -1,5 +1,6 @@
 //! An AdmissionRequest, read once and into what the rules need.
 
+use helm::operation::Told;
 use helm::storage::{self, Storage};
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -54,17 +55,19 @@ pub enum Change {
 pub struct StoredRelease {
     pub(crate) storage: Storage,
     raw: Value,
+    /// How Helm was told to do it, which no record says.
+    pub(crate) told: Option<Told>,
 }
 
 impl StoredRelease {
     /// The object, if it is a release record: everything else in Secrets and ConfigMaps is none of our business.
     fn new(storage: Storage, raw: Value) -> Option<Self> {
-        storage.marks(&raw).then_some(Self { storage, raw })
+        storage.marks(&raw).then_some(Self { storage, raw, told: None })
     }
 
     /// A record as it was read from the cluster.
     pub(crate) fn found(storage: Storage, raw: Value) -> Self {
-        Self { storage, raw }
+        Self { storage, raw, told: None }
     }
 
     pub(crate) fn label(&self, key: &str) -> Option<&str> {
@@ -117,6 +120,15 @@ impl Request {
             _ => Change::Other,
         };
         Ok(Self { name, namespace, change })
+    }
+
+    /// The same where it is known how Helm was told to do it.
+    #[must_use]
+    pub fn told(mut self, told: Option<Told>) -> Self {
+        if let Change::Release(release) = &mut self.change {
+            release.told = told;
+        }
+        self
     }
 
     /// The request fills in what the object does not say of itself.

@@ -47,7 +47,7 @@ pub(super) struct Arguments {
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+pub(super) enum Format {
     /// For people, as wide as the terminal
     #[default]
     Human,
@@ -72,7 +72,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let timelines = run.told(timelines).unwrap_or_default();
     if !output.quiet {
         let mut stdout = output.stdout();
-        written(write(&mut stdout, output.output, &timelines, run.summary(), width()).and_then(|()| stdout.flush()))?;
+        written(write(&mut stdout, output.output, &timelines, run.summary()).and_then(|()| stdout.flush()))?;
     }
     run.finish(arguments.judge.fail_on)
 }
@@ -185,15 +185,15 @@ fn timeline<'r>(
     Some(Timeline::new(record.release().to_owned(), after.namespace, before, (side, judged.findings().to_vec())))
 }
 
-fn write(
-    out: &mut dyn Write,
-    format: Format,
-    timelines: &[Timeline],
-    summary: &Summary,
-    width: usize,
-) -> io::Result<()> {
+/// What Helm is about to do, beside what is there.
+pub(super) fn of_plan(record: &StoredRecord, baseline: Option<&StoredRecord>, judged: &Judged) -> Option<Timeline> {
+    let limits = Limits { inflated_bytes: usize::MAX };
+    timeline(baseline.map(|baseline| (baseline, None)), (record, judged), |_| None, limits)
+}
+
+pub(super) fn write(out: &mut dyn Write, format: Format, timelines: &[Timeline], summary: &Summary) -> io::Result<()> {
     match format {
-        Format::Human => write_human(out, timelines, width),
+        Format::Human => write_human(out, timelines, width()),
         Format::Markdown => write_markdown(out, timelines, summary),
         Format::Svg => write_svg(out, timelines),
         Format::Html => write_html(out, timelines),

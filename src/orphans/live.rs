@@ -1,8 +1,9 @@
 //! The hooks that live in a cluster, as a template of `kubectl` writes them: a line each, and no byte of what they hold.
 
 use helm::{Events, RELEASE_NAME};
-use percent_encoding::percent_decode_str;
 use stable_hooks_policy::name::Name;
+
+use crate::escaped::unescaped;
 
 /// A kind of objects that charts make hooks of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +119,7 @@ pub(crate) fn read(line: &str, kind: Kind) -> Option<Found> {
     let mut name = None;
     let (mut is_tracked, mut ends) = (false, false);
     for (key, value) in line.split('&').filter_map(|pair| pair.split_once('=')) {
-        let value = decoded(value)?;
+        let value = unescaped(value)?;
         match key {
             "hook" => match Events::parse(&value) {
                 Ok(events) => hook.events = events.to_string(),
@@ -145,11 +146,6 @@ pub(crate) fn read(line: &str, kind: Kind) -> Option<Found> {
         return Some(Found::Other);
     }
     Some(if is_tracked { Found::Tracked } else { Found::Hook(hook) })
-}
-
-/// A value of a query string, as Go's `urlquery` writes it.
-fn decoded(text: &str) -> Option<String> {
-    String::from_utf8(percent_decode_str(&text.replace('+', " ")).collect()).ok()
 }
 
 #[cfg(test)]
@@ -223,6 +219,6 @@ mod tests {
         for line in ["", "No resources found", "hook=test", "hook=test&name=%ff"] {
             assert_eq!(read(line, POD), None, "{line}");
         }
-        assert_eq!(decoded("a%0Ab%26+%C3%A9").as_deref(), Some("a\nb& é"));
+        assert_eq!(unescaped("a%0Ab%26+%C3%A9").as_deref(), Some("a\nb& é"));
     }
 }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use helm::history;
 use helm::operation::Operation;
 use helm::record::{DecodeError, Limits, Record};
-use helm::storage::{self, Storage};
+use helm::storage::{self, Label, Storage};
 use helm::write::Revision;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
@@ -118,6 +118,28 @@ impl StoredRecord {
             rollback_to,
             is_of_nelm,
         })
+    }
+
+    /// A record as Helm would store it in a Secret, of the JSON that a Secret holds, with further labels.
+    ///
+    /// # Errors
+    ///
+    /// When it is no release.
+    pub fn of_json<'l>(
+        release: &Value,
+        labels: impl IntoIterator<Item = (&'l str, &'l str)>,
+        limits: Limits,
+    ) -> Result<Self, RecordError> {
+        let text = |pointer| release.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let revision = release.get("version").and_then(Value::as_u64).unwrap_or_default();
+        let label = Label { release: text("/name"), revision, status: text("/info/status") };
+        let mut object = Storage::Secret.object(&label, text("/namespace"), &Storage::Secret.pack(release));
+        if let Some(known) = object.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
+            for (key, value) in labels {
+                known.entry(key).or_insert_with(|| value.into());
+            }
+        }
+        Self::read(object, limits)
     }
 
     /// The record that Helm would begin to write of a chart's render, in that namespace.

@@ -85,7 +85,7 @@ impl Preflight<'_> {
             None => "the live objects".to_owned(),
         };
         let baseline = baseline.map(|baseline| baseline.record);
-        let stored = Stored { record, namespace, operation: self.operation, told: None };
+        let stored = Stored { record, namespace, operation: self.operation, told: self.stored.told };
         let (release, not_known) = Release::prepare(&stored, baseline.as_ref(), self.settings, self.cluster);
         failures.extend(not_known);
         let named = Named { namespace, name: &record.name, revision: record.version };
