@@ -1,5 +1,6 @@
 //! What Helm would store, and what it starts from: both as Helm itself tells.
 
+use std::env;
 use std::ffi::OsString;
 use std::thread::{self, ScopedJoinHandle};
 
@@ -115,14 +116,18 @@ impl Asking<'_> {
     fn answers(&self) -> Result<Answers, NotPlanned> {
         let (helm, global) = (self.helm, self.invocation.global());
         let words = self.invocation.with(&[("dry-run", Some("server")), ("output", Some("json"))]);
-        let name = self.invocation.release();
+        // What is installed is nothing to an install.
+        let name = self.invocation.release().filter(|_| self.invocation.verb == Verb::Upgrade);
+        let plan = || helm.planned(&words).map_err(|error| refused(error, "its dry run cannot be read"));
+        // The first Helm that asks makes the tables of an empty database; of two that make them at once one fails.
+        let first = is_database().then(plan).transpose()?;
         thread::scope(|scope| {
             let history = name.map(|name| scope.spawn(|| helm.history(name, &global)));
             let last = name.map(|name| scope.spawn(|| helm.stored(name, None, &global)));
-            let planned = helm.planned(&words);
+            let planned = first.map_or_else(plan, Ok);
             let (history, last) =
                 (history.map_or(Err(NoAnswer::Format), joined), last.map_or(Err(NoAnswer::Format), joined));
-            let planned = planned.map_err(|error| refused(error, "its dry run cannot be read"))?;
+            let planned = planned?;
             Ok(Answers { planned, history, last })
         })
     }
@@ -141,6 +146,11 @@ impl Asking<'_> {
         let labels = accepted.chain(given.into_iter().rev());
         StoredRecord::of_json(release, labels, self.limits).map_err(|error| unknown(error.to_string()))
     }
+}
+
+/// Helm keeps its records in SQL.
+fn is_database() -> bool {
+    env::var_os("HELM_DRIVER").is_some_and(|driver| driver == "sql")
 }
 
 fn is_pending(status: &str) -> bool {
