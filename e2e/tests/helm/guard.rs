@@ -238,11 +238,14 @@ fn without_rights(world: &World, major: Major) -> Report {
     let before = scene.snapshot();
     let upgrade = |scene: &Scene<'_>, user: &str| scene.upgrade("orders", "plain-job", &["--kube-as-user", user]);
 
-    let plain = upgrade(&scene, "no-secrets").fails();
-    assert!(plain.stderr.contains("secrets is forbidden"), "{}", plain.stderr);
+    let back = |scene: &Scene<'_>| scene.helm.run(&["rollback", "orders", "1", "--kube-as-user", "no-secrets"]).fails();
+    let refused = |scene: &Scene<'_>| [upgrade(scene, "no-secrets"), back(scene)];
+    let plain = refused(&scene);
     for options in [&[][..], &["--unjudged", "run"]] {
-        let run = upgrade(&scene.guarded(options), "no-secrets");
-        assert_eq!((run.code, &run.stdout, &run.stderr), (plain.code, &plain.stdout, &plain.stderr));
+        for (run, plain) in refused(&scene.guarded(options)).iter().zip(&plain) {
+            assert!(plain.stderr.contains("secrets is forbidden"), "{}", plain.stderr);
+            assert_eq!((run.code, &run.stdout, &run.stderr), (plain.code, &plain.stdout, &plain.stderr));
+        }
     }
     let stopped = upgrade(&scene.guarded(&[]), "no-jobs").fails();
     assert_eq!((stopped.code, stopped.stdout.as_str()), (Some(2), ""), "{}", stopped.stderr);
@@ -250,8 +253,8 @@ fn without_rights(world: &World, major: Major) -> Report {
     let run = upgrade(&scene.guarded(&["--unjudged", "run"]), "no-jobs").succeeds();
     assert!(run.stderr.contains("is not judged"), "{}", run.stderr);
     assert_eq!(history_text(&scene.helm.history("orders")), "1 superseded, 2 deployed");
-    let seen = "Who may not read Secrets gets Helm's own words and exit code, for its dry run needs them. Where the Jobs cannot be \
-                listed nothing is run, and the exit code is 2; with `--unjudged run` Helm is run.";
+    let seen = "Who may not read Secrets gets Helm's own words and exit code, to an upgrade and to a rollback. Where the Jobs cannot \
+                be listed nothing is run, and the exit code is 2; with `--unjudged run` Helm is run.";
     let said = [&stopped, &run].map(|run| said(&scene, run).replace(&scene.namespace, "shop")).to_vec();
     report(&scene, seen, said)
 }

@@ -93,7 +93,8 @@ impl Asking<'_> {
     fn rollback(&self) -> Result<Planned, NotPlanned> {
         let (helm, global) = (self.helm, self.invocation.global());
         let Some(name) = self.invocation.release() else { return Err(unknown("no release is named")) };
-        let history = helm.history(name, &global).map_err(|error| refused(error, "its history cannot be read"))?;
+        let why = |error| self.no_rollback(error);
+        let history = helm.history(name, &global).map_err(why)?;
         let last = last_of(&history);
         let target = self.invocation.target().unwrap_or_else(|| last.saturating_sub(1));
         let (target_json, last_json) = thread::scope(|scope| {
@@ -101,8 +102,7 @@ impl Asking<'_> {
             let last = helm.stored(name, Some(last), &global);
             (joined(target), last)
         });
-        let read = |answer: Result<Value, NoAnswer>| answer.map_err(|error| refused(error, "it cannot be read"));
-        let (mut planned, baseline) = (read(target_json)?, read(last_json)?);
+        let (mut planned, baseline) = (target_json.map_err(why)?, last_json.map_err(why)?);
         if let Some(planned) = planned.as_object_mut() {
             planned.insert("version".to_owned(), last.saturating_add(1).into());
             let info = json!({"status": "pending-rollback", "description": format!("Rollback to {target}")});
@@ -110,6 +110,14 @@ impl Asking<'_> {
         }
         let baseline = StoredRecord::of_json(&baseline, [], self.limits).map_err(|error| unknown(error.to_string()))?;
         Ok(Planned { record: self.record(&planned)?, baseline: Some(baseline), chart_version: None })
+    }
+
+    /// What cannot be read Helm cannot go back to, and its dry run says so in the rollback's own words.
+    fn no_rollback(&self, error: NoAnswer) -> NotPlanned {
+        let dry = |value| self.helm.planned(&self.invocation.with(&[("dry-run", value)])).err();
+        // Of Helm 3's rollback the flag takes no value, and of Helm 4's it warns without one.
+        let said = dry(Some("client")).filter(|error| !error.says("invalid argument")).or_else(|| dry(None));
+        refused(said.filter(NoAnswer::is_refusal).unwrap_or(error), "what is installed cannot be read")
     }
 
     /// The words with which Helm tells what it would do. Its waiting is left away: nothing is there to wait for.

@@ -38,6 +38,7 @@ pub(super) fn as_helm(world: &World, major: Major) -> Report {
         &["upgrade", "orders"],
         &["upgrade", "orders", &stable, "--no-such-flag"],
         &["rollback", "nosuch"],
+        &["rollback", "orders", "99"],
         &["uninstall", "nosuch"],
         &["install", "dry", &stable, "--dry-run=client"],
         &["install", "dry", &stable, "--dry-run=server"],
