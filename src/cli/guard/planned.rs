@@ -15,6 +15,8 @@ use crate::helm::releases::{NoAnswer, Refused, Row};
 use crate::invocation::{Invocation, Verb};
 use crate::records::StoredRecord;
 
+const DEPLOYED: &str = "deployed";
+
 /// What Helm is about to do.
 pub(super) struct Planned {
     pub(super) record: StoredRecord,
@@ -35,7 +37,7 @@ pub(super) enum NotPlanned {
 /// Helm's answers, asked for at the same time.
 struct Answers {
     planned: Value,
-    history: Result<Vec<Row>, NoAnswer>,
+    /// The last revision.
     last: Result<Value, NoAnswer>,
 }
 
@@ -65,7 +67,7 @@ impl Asking<'_> {
 
     /// `None` where history and dry run do not agree.
     fn dry_run(&self) -> Result<Option<Planned>, NotPlanned> {
-        let Answers { planned, history, last } = self.answers()?;
+        let Answers { planned, last } = self.answers()?;
         let text = |pointer| planned.pointer(pointer).and_then(Value::as_str);
         let chart_version = text("/chart/metadata/version").map(str::to_owned);
         let record = self.record(&planned)?;
@@ -75,18 +77,30 @@ impl Asking<'_> {
         if operation == Operation::Install {
             return Ok(Some(Planned { record, baseline: None, chart_version }));
         }
-        let rows = history.map_err(|error| no_history(&record, error))?;
-        if last_of(&rows).checked_add(1) != Some(record.version()) {
+        let last = last.map_err(|error| no_history(&record, error))?;
+        if version_of(&last).and_then(|last| last.checked_add(1)) != Some(record.version()) {
             return Ok(None);
         }
-        let start = history::start_among(operation, rows, |row| row.revision, |row| row.status == "deployed");
-        let Some(start) = start else { return Ok(None) };
-        let baseline = match last.map_err(|error| no_history(&record, error))? {
-            last if version_of(&last) == Some(start.revision) => last,
-            _ => self.stored(&record, start.revision)?,
-        };
+        let is_deployed = last.pointer("/info/status").is_some_and(|status| status == DEPLOYED);
+        let baseline = if is_deployed { Some(last) } else { self.start(operation, &record, last)? };
+        let Some(baseline) = baseline else { return Ok(None) };
         let baseline = StoredRecord::of_json(&baseline, [], self.limits).map_err(|error| unknown(error.to_string()))?;
         Ok(Some(Planned { record, baseline: Some(baseline), chart_version }))
+    }
+
+    /// The revision that Helm starts from where the last one is not deployed; `None` where that is not the last one any more.
+    fn start(&self, operation: Operation, record: &StoredRecord, last: Value) -> Result<Option<Value>, NotPlanned> {
+        let rows = self.helm.history(record.release(), &self.invocation.global());
+        let rows = rows.map_err(|error| no_history(record, error))?;
+        if Some(last_of(&rows)) != version_of(&last) {
+            return Ok(None);
+        }
+        let start = history::start_among(operation, rows, |row| row.revision, |row| row.status == DEPLOYED);
+        match start.map(|start| start.revision) {
+            Some(start) if version_of(&last) == Some(start) => Ok(Some(last)),
+            Some(start) => self.stored(record, start).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// There is no dry run of a rollback that shows anything: it stores the revision that it goes back to once more.
@@ -130,13 +144,10 @@ impl Asking<'_> {
         // The first Helm that asks makes the tables of an empty database; of two that make them at once one fails.
         let first = is_database().then(plan).transpose()?;
         thread::scope(|scope| {
-            let history = name.map(|name| scope.spawn(|| helm.history(name, &global)));
             let last = name.map(|name| scope.spawn(|| helm.stored(name, None, &global)));
             let planned = first.map_or_else(plan, Ok);
-            let (history, last) =
-                (history.map_or(Err(NoAnswer::Format), joined), last.map_or(Err(NoAnswer::Format), joined));
-            let planned = planned?;
-            Ok(Answers { planned, history, last })
+            let last = last.map_or(Err(NoAnswer::Format), joined);
+            Ok(Answers { planned: planned?, last })
         })
     }
 
