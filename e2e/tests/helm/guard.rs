@@ -38,6 +38,12 @@ pub(crate) const CASES: &[Case] = &[
         ..CASE
     },
     Case {
+        name: "After an upgrade that has failed",
+        about: "`plain-job`: Helm starts from the last revision that was deployed, and so does the guard.",
+        run: after_a_failure,
+        ..CASE
+    },
+    Case {
         name: "What can be read only once",
         about: "`stable` and `twice`: `-f -`, `-f <(…)` and `--set-file key=<(…)`, though Helm reads them twice.",
         run: read_once,
@@ -176,6 +182,24 @@ fn rolled_back(world: &World, major: Major) -> Report {
     Report { seen, said: vec![said.clone()] }
 }
 
+fn after_a_failure(world: &World, major: Major) -> Report {
+    let scene = with_release(world, "after a failure", major, "plain-job");
+    let guarded = scene.guarded(&[]);
+    let upgrade = |scene: &Scene<'_>, image: &str| scene.upgrade("orders", "plain-job", &["--set", image]);
+    let _ = upgrade(&scene, "image=orders:2").fails();
+    let before = scene.snapshot();
+    // The revision that has failed holds the same Job.
+    let denied = upgrade(&guarded, "image=orders:2").fails();
+    assert_eq!(denied.code, Some(1), "{}", denied.stderr);
+    assert!(denied.stderr.contains("deny job-template-change"), "{}", denied.stderr);
+    assert_eq!(scene.snapshot(), before);
+    let _ = upgrade(&guarded, "image=orders:1").succeeds();
+    assert_eq!(history_text(&scene.helm.history("orders")), "1 superseded, 2 failed, 3 deployed");
+    let seen = "Revision 2 has failed at the Job's new image. The same upgrade, guarded, is denied, and nothing has changed; with \
+                the old image it goes through.";
+    report(&scene, seen, Vec::new())
+}
+
 fn read_once(world: &World, major: Major) -> Report {
     let scene = with_release(world, "read once", major, "stable");
     let upgrade = |before: &str, inputs: &str| {
@@ -223,7 +247,13 @@ fn without_rights(world: &World, major: Major) -> Report {
     let all = ["get", "list", "watch", "create", "update", "patch", "delete"];
     for (user, rules) in [
         ("no-secrets", json!([rule([""], &["configmaps"], &all), rule(["batch"], &["jobs"], &all)])),
-        ("no-jobs", json!([rule([""], &["configmaps", "secrets"], &all), rule(["batch"], &["jobs"], &writes)])),
+        (
+            "no-jobs",
+            json!([
+                rule([""], &["configmaps", "secrets", "serviceaccounts"], &all),
+                rule(["batch"], &["jobs"], &writes)
+            ]),
+        ),
     ] {
         let metadata = json!({"name": user, "namespace": scene.namespace});
         let _ = scene.cluster().create(&json!({
@@ -255,8 +285,7 @@ fn without_rights(world: &World, major: Major) -> Report {
     assert_eq!(history_text(&scene.helm.history("orders")), "1 superseded, 2 deployed");
     let seen = "Who may not read Secrets gets Helm's own words and exit code, to an upgrade and to a rollback. Where the Jobs cannot \
                 be listed nothing is run, and the exit code is 2; with `--unjudged run` Helm is run.";
-    let said = [&stopped, &run].map(|run| said(&scene, run).replace(&scene.namespace, "shop")).to_vec();
-    report(&scene, seen, said)
+    report(&scene, seen, [&stopped, &run].map(|run| said(&scene, run)).to_vec())
 }
 
 fn not_to_be_upgraded(world: &World, major: Major) -> Report {
