@@ -25,7 +25,7 @@ use crate::engine::Native;
 use crate::helm::Helm;
 use crate::helm::releases::Refused;
 use crate::invocation::{Invocation, Verb, global_width};
-use crate::judged::{Judged, Judging, Place, Summary};
+use crate::judged::{Judged, Judging, Place, Summary, Verdict};
 use crate::kubectl;
 use crate::output;
 use held::Held;
@@ -66,6 +66,34 @@ enum Unjudged {
 struct BeforeTheVerb {
     #[command(flatten)]
     options: Options,
+}
+
+/// What the help says of the three verbs.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  stable-hooks upgrade orders ./chart -n shop -f production.yaml
+  stable-hooks --check-only -o markdown upgrade orders ./chart -n shop
+
+Everything behind the verb is Helm's and is handed to it as it is, --help too. Our own options stand before the verb, or in
+STABLE_HOOKS_ARGS, with spaces between them.
+
+Exit codes: 1 something is denied, 2 it could not be judged; Helm was not run then. Else Helm's own.")]
+struct Help {
+    #[command(flatten)]
+    options: Options,
+    /// Helm's own arguments
+    #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
+    helms: Vec<OsString>,
+}
+
+/// The verbs as the help lists them; they are run by [`Called`], before anything else is read.
+pub(super) fn verbs() -> impl Iterator<Item = Command> {
+    Verb::ALL.into_iter().map(|verb| {
+        let verb = verb.as_str();
+        Help::augment_args(Command::new(verb))
+            .about(format!("Judges what `helm {verb}` is about to do, and runs it where nothing is denied"))
+            .override_usage(format!("stable-hooks [OPTIONS] {verb} [ARGUMENTS]..."))
+    })
 }
 
 /// A command line that is Helm's.
@@ -163,6 +191,9 @@ impl Options {
                     .to_owned(),
             ));
         }
+        if self.judge.output.output != Format::Human && !self.check_only {
+            return Err(Failure("-o goes with --check-only: otherwise standard output is Helm's".to_owned()));
+        }
         let (invocation, inputs) = Held::of(invocation)?;
         let judge = chart::judge(&self.judge)?;
         let asking =
@@ -224,7 +255,7 @@ impl Options {
         );
         let place = Place { file: title.clone(), line: None };
         let judged = judge.verdict(record, baseline.as_ref(), &view, (title.clone(), place))?;
-        if let Some(reason) = failure.filter(|_| judged.lacks_a_view()) {
+        if let Some(reason) = failure.filter(|_| judged.verdict != Verdict::Deny && judged.lacks_a_view()) {
             return Err(format!("the Jobs and ServiceAccounts that are there cannot be read: {reason}"));
         }
         let templates = record.templates(judge.settings.record_limits());

@@ -102,6 +102,19 @@ fn what_is_added_stands_where_no_flag_takes_it_for_its_value() {
 }
 
 #[test]
+fn a_render_has_the_flags_of_the_install_that_it_knows() {
+    let rendered = |text: &str| line(&read(text).as_template(&["include-crds"]));
+    assert_eq!(
+        rendered("--kube-context install install -n shop orders ./chart --set a=b -o json --wait"),
+        "--kube-context install template --include-crds -n shop orders ./chart --set a=b --wait"
+    );
+    assert_eq!(
+        rendered("upgrade -if a.yaml orders ./chart --history-max 3 --reset-values"),
+        "template --values=a.yaml --include-crds orders ./chart"
+    );
+}
+
+#[test]
 fn files_are_found_wherever_a_flag_names_them() {
     let mut asked = Vec::new();
     let given =

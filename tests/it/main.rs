@@ -39,6 +39,7 @@ mod field;
 mod fix;
 mod forecast;
 mod fuel;
+mod guard;
 mod guests;
 mod helms;
 mod hook_changes;

@@ -1,18 +1,22 @@
 //! What Helm would store, and what it starts from: both as Helm itself tells.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::thread::{self, ScopedJoinHandle};
 
 use helm::history;
 use helm::operation::Operation;
 use helm::record::Limits;
+use helm::write::Revision;
 use serde_json::{Value, json};
 use stable_hooks_policy::shown::Shown;
 
+use crate::cli::outcome::{namespace_in_use, remark};
 use crate::helm::Helm;
 use crate::helm::releases::{NoAnswer, Refused, Row};
 use crate::invocation::{Invocation, Verb};
 use crate::records::StoredRecord;
+use crate::render::Render;
 
 /// What Helm is about to do.
 pub(super) struct Planned {
@@ -33,7 +37,7 @@ pub(super) enum NotPlanned {
 
 /// Helm's answers, asked for at the same time.
 struct Answers {
-    planned: Value,
+    planned: Result<Value, NoAnswer>,
     history: Result<Vec<Row>, NoAnswer>,
     last: Result<Value, NoAnswer>,
 }
@@ -64,7 +68,16 @@ impl Asking<'_> {
 
     /// `None` where history and dry run do not agree.
     fn dry_run(&self) -> Result<Option<Planned>, NotPlanned> {
-        let Answers { planned, history, last } = self.answers()?;
+        let Answers { planned, history, last } = self.answers();
+        let installs = self.invocation.verb == Verb::Install || history.as_ref().is_err_and(NoAnswer::is_no_release);
+        let planned = match planned {
+            Err(NoAnswer::Refused(refused)) if installs && lacks_crds(&refused) => return self.rendered().map(Some),
+            Err(NoAnswer::Refused(Refused { said, .. })) if is_too_old(&said) => {
+                let reason = "this Helm has no --dry-run=server: Helm 3.13 and later have it";
+                return Err(NotPlanned::Unknown { reason: reason.to_owned(), said });
+            }
+            planned => planned.map_err(|error| refused(error, "Helm's dry run cannot be read"))?,
+        };
         let text = |pointer| planned.pointer(pointer).and_then(Value::as_str);
         let chart_version = text("/chart/metadata/version").map(str::to_owned);
         let record = self.record(&planned)?;
@@ -86,6 +99,30 @@ impl Asking<'_> {
         };
         let baseline = StoredRecord::of_json(&baseline, [], self.limits).map_err(|error| unknown(error.to_string()))?;
         Ok(Some(Planned { record, baseline: Some(baseline), chart_version }))
+    }
+
+    /// An install whose CRDs are not there yet fails only in the dry run, for that installs none.
+    fn rendered(&self) -> Result<Planned, NotPlanned> {
+        let output = self.helm.rendered(&self.invocation.as_template(&["skip-crds"]));
+        let output = output.map_err(|error| refused(error, "the render cannot be read"))?;
+        remark(
+            "the chart's CRDs are not in the cluster yet, so that Helm's dry run fails: what `helm template` renders is judged, \
+             which sees nothing of the cluster",
+        );
+        let render = Render::read_from_helm(&output);
+        let namespace = namespace_in_use(self.invocation.value("namespace"));
+        let revision = Revision {
+            name: self.invocation.release().unwrap_or("release-name"),
+            namespace: &namespace,
+            version: 1,
+            status: "pending-install",
+            chart: render.chart(),
+            documents: &render.documents,
+            templates: &BTreeMap::new(),
+            apply_method: self.helm.apply_method(),
+            dropped_hooks: None,
+        };
+        Ok(Planned { record: self.record(&revision.record())?, baseline: None, chart_version: None })
     }
 
     /// There is no dry run of a rollback that shows anything: it stores the revision that it goes back to once more.
@@ -111,8 +148,7 @@ impl Asking<'_> {
         Ok(Planned { record: self.record(&planned)?, baseline: Some(baseline), chart_version: None })
     }
 
-    /// The words with which Helm tells what it would do. Its waiting is left away: nothing is there to wait for.
-    fn answers(&self) -> Result<Answers, NotPlanned> {
+    fn answers(&self) -> Answers {
         let (helm, global) = (self.helm, self.invocation.global());
         let words = self.invocation.with(&[("dry-run", Some("server")), ("output", Some("json"))]);
         let name = self.invocation.release();
@@ -122,8 +158,7 @@ impl Asking<'_> {
             let planned = helm.planned(&words);
             let (history, last) =
                 (history.map_or(Err(NoAnswer::Format), joined), last.map_or(Err(NoAnswer::Format), joined));
-            let planned = planned.map_err(|error| refused(error, "its dry run cannot be read"))?;
-            Ok(Answers { planned, history, last })
+            Answers { planned, history, last }
         })
     }
 
@@ -157,6 +192,16 @@ fn version_of(release: &Value) -> Option<u64> {
 
 fn unknown(reason: impl Into<String>) -> NotPlanned {
     NotPlanned::Unknown { reason: reason.into(), said: Vec::new() }
+}
+
+/// As the API server's client says it.
+fn lacks_crds(refused: &Refused) -> bool {
+    String::from_utf8_lossy(&refused.said).contains("ensure CRDs are installed first")
+}
+
+/// Until Helm 3.13 this flag was a switch.
+fn is_too_old(said: &[u8]) -> bool {
+    String::from_utf8_lossy(said).contains(r#"invalid argument "server" for "--dry-run" flag"#)
 }
 
 /// Helm's refusal is its own; that its answer cannot be read is not.
