@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::thread;
 
 use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, ValueEnum};
+use helm::operation::Told;
 use stable_hooks_host::cluster::ClusterView;
 use stable_hooks_policy::RuleId;
 use stable_hooks_policy::shown::Shown;
@@ -19,6 +20,7 @@ use stable_hooks_policy::shown::Shown;
 use super::arguments::{FailOn, Judge, JudgeArguments};
 use super::chart;
 use super::outcome::{Failure, Outcome, complain, remark, written};
+use super::run::is_of_values;
 use super::timeline::{self, Format};
 use crate::cluster;
 use crate::engine::Native;
@@ -207,7 +209,7 @@ impl Options {
         });
         inputs.rewind()?;
         let judged = match planned {
-            Ok(planned) => self.judged(&planned, judge, &invocation, live).map(|judged| (planned, judged)),
+            Ok(planned) => self.judged(&planned, judge, &asking, live).map(|judged| (planned, judged)),
             Err(NotPlanned::Refused(refused)) => return Ok(as_helm(&refused)),
             Err(NotPlanned::Unknown { reason, said }) => {
                 let _ = io::stderr().write_all(&said);
@@ -229,10 +231,10 @@ impl Options {
         &self,
         planned: &Planned,
         judge: Judge,
-        invocation: &Invocation,
+        asking: &Asking<'_>,
         live: Option<Result<Vec<u8>, Option<String>>>,
     ) -> Result<Judged, String> {
-        let Planned { record, baseline, .. } = planned;
+        let (Planned { record, baseline, .. }, invocation) = (planned, asking.invocation);
         let (view, failure) = match live {
             Some(Ok(printed)) => match cluster::read(&printed) {
                 Ok(view) => (view.within(record.namespace()), None),
@@ -254,7 +256,13 @@ impl Options {
             invocation.verb.as_str()
         );
         let place = Place { file: title.clone(), line: None };
-        let judged = judge.verdict(record, baseline.as_ref(), &view, (title.clone(), place))?;
+        let judged = judge.verdict(record, baseline.as_ref(), &view, (title.clone(), place.clone()))?;
+        // What differs from one dry run to the next differs by chance.
+        let again = if judged.findings().iter().any(is_of_values) { asking.planned().ok() } else { None };
+        let judged = match again {
+            Some(again) => judge.without_chance(judged, record, again.record, &place)?,
+            None => judged,
+        };
         if let Some(reason) = failure.filter(|_| judged.verdict != Verdict::Deny && judged.lacks_a_view()) {
             return Err(format!("the Jobs and ServiceAccounts that are there cannot be read: {reason}"));
         }
@@ -276,7 +284,7 @@ impl Options {
         let fails = summary.denied > 0 || (self.judge.fail_on == FailOn::Warn && summary.warned > 0);
         let outcome = Outcome::of(true, fails);
         if self.check_only {
-            self.show(planned, judged, &summary)?;
+            self.show(planned, judged, &summary, invocation.told())?;
             return Ok(outcome.into());
         }
         if judged.says_something() && !self.judge.output.quiet {
@@ -293,11 +301,11 @@ impl Options {
     }
 
     /// The plan: what Helm would do, beside what is there.
-    fn show(&self, planned: &Planned, judged: &Judged, summary: &Summary) -> Result<(), Failure> {
+    fn show(&self, planned: &Planned, judged: &Judged, summary: &Summary, told: Told) -> Result<(), Failure> {
         if self.judge.output.quiet {
             return Ok(());
         }
-        let plan = timeline::of_plan(&planned.record, planned.baseline.as_ref(), judged);
+        let plan = timeline::of_plan(&planned.record, planned.baseline.as_ref(), judged, told);
         let mut out = self.judge.output.stdout();
         let format = self.judge.output.output;
         written(timeline::write(&mut out, format, plan.as_slice(), summary).and_then(|()| out.flush()))

@@ -200,6 +200,24 @@ fn guard_a_plan_is_shown_in_each_format_and_nothing_is_run() {
 }
 
 #[test]
+fn guard_what_the_arguments_say_is_judged_and_shown() {
+    let stage = Stage::new("told", true);
+    let owner = json!({"meta.helm.sh/release-name": "orders", "meta.helm.sh/release-namespace": "shop"});
+    let metadata = json!({"name": "migrate", "namespace": "shop", "uid": "1", "annotations": owner,
+                          "labels": {"app.kubernetes.io/managed-by": "Helm"}});
+    let live = json!({"kind": "List", "items": [{"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}]});
+    stage.program("kubectl", &format!("#!/bin/sh\necho '{live}'\n"));
+    let output = stage.run(&["--check-only", "upgrade", "orders", "./chart", "--no-hooks"]);
+    let plan = stdout(&output);
+    assert_eq!(code(&output), 1);
+    let words = "this operation runs no hook that creates it again: it is gone.";
+    assert!(plan.split_whitespace().collect::<Vec<_>>().join(" ").contains(words), "{plan}");
+    assert!(!plan.contains("pre-upgrade hooks") && plan.contains("pruned"), "{plan}");
+    let with = stdout(&stage.run(&["--check-only", "upgrade", "orders", "./chart"]));
+    assert!(with.contains("pre-upgrade hooks") && !with.contains("creates it again"), "{with}");
+}
+
+#[test]
 fn guard_what_can_be_read_once_reaches_both_runs() {
     let stage = Stage::new("once", false);
     let mut given = stage.command(&["upgrade", "orders", "./chart", "-f", "-"]);
