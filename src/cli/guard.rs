@@ -222,7 +222,12 @@ impl Options {
                 remark(&format!("{reason}: this {} is not judged", invocation.verb.as_str()));
                 become_helm(helm, invocation.words())
             }
-            Err(reason) => Err(Failure(format!("{reason}; helm {} was not run", invocation.verb.as_str()))),
+            Err(reason) => {
+                let verb = invocation.verb.as_str();
+                Err(Failure(format!(
+                    "{reason}; helm {verb} was not run. `--unjudged run`, before the verb, runs it unjudged"
+                )))
+            }
         }
     }
 

@@ -129,3 +129,53 @@ fn files_are_found_wherever_a_flag_names_them() {
         "--kubeconfig /k upgrade orders ./chart -f /a,/- --values=/b -if/- --set-file x=/p,y=/q --set z=- -f/c --ca-file ca"
     );
 }
+
+/// Whatever the words are, the ones that Helm is asked with are those of a dry run.
+#[test]
+fn no_words_turn_the_question_into_the_deed() {
+    const WORDS: [&str; 22] = [
+        "upgrade",
+        "orders",
+        "./chart",
+        "--dry-run",
+        "--dry-run=none",
+        "--dry-run=server",
+        "-o",
+        "-ojson",
+        "-io",
+        "yaml",
+        "--set",
+        "a=b",
+        "-f",
+        "-",
+        "--wait",
+        "--output",
+        "-n",
+        "--",
+        "--description",
+        "-i",
+        "--output=none",
+        "-lo",
+    ];
+    let mut seed = 1_u64;
+    let mut asked = 0;
+    for _ in 0..20_000 {
+        let mut given = words("upgrade");
+        for _ in 0..8 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            given.push(WORDS[usize::try_from(seed >> 33).unwrap() % WORDS.len()].into());
+        }
+        let invocation = Invocation::read(given.clone()).unwrap();
+        if invocation.changes_nothing() {
+            continue;
+        }
+        asked += 1;
+        let question = invocation.with(&[("dry-run", Some("server")), ("output", Some("json"))]);
+        let read = Invocation::read(question.clone()).unwrap();
+        assert!(read.changes_nothing() && read.value("output") == Some("json"), "{given:?} {question:?}");
+        let arguments = |invocation: &Invocation| invocation.arguments().map(OsString::from).collect::<Vec<_>>();
+        assert_eq!(arguments(&read), arguments(&invocation), "{question:?}");
+        assert_eq!(read.value("set"), invocation.value("set"), "{question:?}");
+    }
+    assert!(asked > 2_000, "{asked}");
+}
