@@ -58,6 +58,7 @@ mod outputs;
 mod packages;
 mod plugin;
 mod properties;
+mod reach;
 mod release_cases;
 mod release_records;
 mod releases;
