@@ -61,7 +61,7 @@ impl Stage {
         }));
         let rows = json!([{"revision": 1, "status": "superseded"}, {"revision": 2, "status": "deployed"}]);
         stage.write("history.json", &rows.to_string());
-        let escaped: String = source(&job("")).bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let escaped = source(&job("")).bytes().map(|byte| format!("%{byte:02x}")).collect::<Vec<_>>().concat();
         stage.write("record", &format!("orders shop 2 deployed Upgrade+complete orders {escaped}\n"));
         stage
     }
@@ -381,7 +381,7 @@ fn guard_knows_which_of_helm_s_flags_take_a_value() {
     for helm in helms() {
         for verb in Verb::ALL {
             // Lines of the text above can begin with a flag.
-            let help = command(&helm, &[]).args([verb.as_str(), "--help"]).output().unwrap();
+            let help = command(helm, &[]).args([verb.as_str(), "--help"]).output().unwrap();
             let help = stdout(&help);
             let (_, flags) = help.split_once("\nFlags:\n").unwrap();
             for line in flags.lines().map(str::trim_start).filter(|line| line.starts_with('-')) {
