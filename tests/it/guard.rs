@@ -30,11 +30,11 @@ case "$*" in
 esac
 "#;
 
-struct Stage(PathBuf);
+pub(crate) struct Stage(pub(crate) PathBuf);
 
 impl Stage {
     /// A release whose Job is a resource, and an upgrade that makes it a hook or leaves it alone.
-    fn new(name: &str, becomes_a_hook: bool) -> Self {
+    pub(crate) fn new(name: &str, becomes_a_hook: bool) -> Self {
         let folder = folder(&format!("guard-{name}"));
         let stage = Self(folder);
         stage.program("helm", HELM);
@@ -61,12 +61,12 @@ impl Stage {
         }));
         let rows = json!([{"revision": 1, "status": "superseded"}, {"revision": 2, "status": "deployed"}]);
         stage.write("history.json", &rows.to_string());
-        let escaped: String = source(&job("")).bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let escaped = source(&job("")).bytes().map(|byte| format!("%{byte:02x}")).collect::<Vec<_>>().concat();
         stage.write("record", &format!("orders shop 2 deployed Upgrade+complete orders {escaped}\n"));
         stage
     }
 
-    fn write(&self, file: &str, text: &str) {
+    pub(crate) fn write(&self, file: &str, text: &str) {
         fs::write(self.0.join(file), text).unwrap();
     }
 
@@ -83,7 +83,7 @@ impl Stage {
         serde_json::from_str(&self.read("planned.json")).unwrap()
     }
 
-    fn read(&self, file: &str) -> String {
+    pub(crate) fn read(&self, file: &str) -> String {
         fs::read_to_string(self.0.join(file)).unwrap_or_default()
     }
 
@@ -99,10 +99,10 @@ impl Stage {
     }
 
     /// How Helm was called in the end, if it was.
-    fn last(&self) -> Option<String> {
+    pub(crate) fn last(&self) -> Option<String> {
         let calls = self.read("calls");
         let is_question =
-            |call: &&str| call.contains("--dry-run=server") || call.contains("history") || call.contains("get all");
+            |call: &&str| call.contains("--dry-run=server") || call.starts_with("history") || call.contains("get all");
         let mut run = calls.lines().filter(|call| !is_question(call));
         let last = run.next().map(str::to_owned);
         assert_eq!(run.next(), None, "Helm was run more than once");
@@ -381,7 +381,7 @@ fn guard_knows_which_of_helm_s_flags_take_a_value() {
     for helm in helms() {
         for verb in Verb::ALL {
             // Lines of the text above can begin with a flag.
-            let help = command(&helm, &[]).args([verb.as_str(), "--help"]).output().unwrap();
+            let help = command(helm, &[]).args([verb.as_str(), "--help"]).output().unwrap();
             let help = stdout(&help);
             let (_, flags) = help.split_once("\nFlags:\n").unwrap();
             for line in flags.lines().map(str::trim_start).filter(|line| line.starts_with('-')) {

@@ -40,6 +40,7 @@ mod fix;
 mod forecast;
 mod fuel;
 mod guard;
+mod guard_recipes;
 mod guests;
 mod helms;
 mod hook_changes;
