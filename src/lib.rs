@@ -42,3 +42,4 @@ mod sweep;
 mod timeline;
 #[cfg(feature = "cli")]
 mod value;
+mod words;

@@ -133,9 +133,9 @@ const STACKS: [(&str, &[&str]); 4] = [
     (
         "src",
         &[
-            "private", "value", "changes", "settings", "input", "reach", "sweep", "cluster", "git", "house", "kubectl",
-            "render", "engine", "judged", "flips", "helm", "records", "forecast", "orphans", "fix", "output",
-            "timeline", "cli", "lib", "main",
+            "private", "words", "value", "changes", "settings", "input", "reach", "sweep", "cluster", "git", "house",
+            "kubectl", "render", "engine", "judged", "flips", "helm", "records", "forecast", "orphans", "fix",
+            "output", "timeline", "cli", "lib", "main",
         ],
     ),
 ];

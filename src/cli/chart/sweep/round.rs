@@ -11,19 +11,18 @@ use stable_hooks_policy::renders::{self, Flip, ValueChange};
 use stable_hooks_policy::shown::Shown;
 use stable_hooks_policy::verdict::Found;
 
-use super::super::outline::Outline;
+use super::super::outline::Side;
 use super::super::renders::origin;
 use super::super::trial::{Failures, Trouble};
 use super::renderer::{Renderer, Sides, Sweep, Swept, brought};
 use crate::cli::outcome::Told;
 use crate::cli::progress::Progress;
 use crate::cli::side_by_side::side_by_side;
-use crate::flips::listed;
 use crate::judged::{self, Finding};
 use crate::reach::Role;
-use crate::render::Render;
 use crate::sweep::Candidate;
 use crate::value::Change;
+use crate::words::{counted, listed};
 
 /// How many renders are left, and what is not tried for want of them.
 pub(super) struct Plan {
@@ -69,9 +68,8 @@ struct Flipping {
 }
 
 impl Plan {
-    /// The base costs what a try costs.
     pub(super) fn new(renders: usize, price: usize) -> Self {
-        Self { left: renders.saturating_sub(price), taken: price, price, known: BTreeSet::new(), untried: Vec::new() }
+        Self { left: renders, taken: 0, price, known: BTreeSet::new(), untried: Vec::new() }
     }
 
     pub(super) fn taken(&self) -> usize {
@@ -106,7 +104,8 @@ impl Plan {
     pub(super) fn tell(self, source: &str, most: usize, told: &mut Told) {
         if !self.untried.is_empty() {
             let paths = listed(&self.untried, String::clone, ", ");
-            told.remark(&format!("{source}: after {most} renders these values were not tried, or not in every way: {paths}; `--sweep-renders N` allows more"));
+            let most = counted(most, "render");
+            told.remark(&format!("{source}: after {most} these values were not tried, or not in every way: {paths}; `--sweep-renders N` allows more"));
         }
     }
 }
@@ -252,17 +251,17 @@ impl Round<'_> {
         let namespace = &sweep.renders.namespace;
         let places = flips.keys().filter_map(|name| {
             let field = format!("/metadata/annotations/{}", helm::HOOK.replace('/', "~1"));
-            let is_hook_in = |render: &&Render| {
-                Outline::of(render, namespace).side(name).is_some_and(|side| side.as_str() == "hook")
-            };
             let mut renders: Vec<_> = after.renders().chain(before.renders()).collect();
-            renders.sort_by_key(|render| !is_hook_in(render));
-            let place = origin(renders, (name, &field), namespace, &sweep.renders.templates)?;
+            renders.sort_by_key(|one| one.outline.side(name) != Some(Side::Hook));
+            let renders = renders.into_iter().map(|one| &one.render);
+            let place = origin(renders, (name, &field), namespace, &sweep.renders.sources.templates)?;
             Some(((name.clone(), field), sweep.renders.on_disk(place)))
         });
         let places = places.collect();
+        let objects = flips.keys().cloned().collect();
         let upgrade = after.upgrade.as_ref().unwrap_or(&after.install);
-        let renders = renders::Renders::of(&before.install.documents, &upgrade.documents, namespace, None);
+        let [installed, upgrade] = [&before.install, upgrade].map(|one| one.of_objects(&objects).documents);
+        let renders = renders::Renders::of(&installed, &upgrade, namespace, None);
         let changed = ValueChange { given: &given, path: &path, from: &from, to: &to, flips };
         let found = evaluate_renders(&renders.after(changed), sweep.settings);
         let place = self.renderer.place_of(&change.path);
@@ -274,17 +273,20 @@ impl Round<'_> {
 /// the other as a resource there is something to judge.
 fn flips(before: &Sides, after: &Sides, sweep: &Sweep<'_>) -> Result<BTreeMap<Name, String>, String> {
     let Some(upgrade) = &after.upgrade else { return Ok(BTreeMap::new()) };
-    let becomes = Outline::of(upgrade, "");
     let mut flips = BTreeMap::new();
     // Where the two are rendered differently the release may have been upgraded before.
     let upgraded = before.upgrade.as_ref().filter(|_| sweep.upgrades_itself());
     let upgraded = upgraded.filter(|upgraded| !Arc::ptr_eq(upgraded, &before.install));
     let befores = [(Operation::Install, Some(&before.install)), (Operation::Upgrade, upgraded)];
     for (operation, before) in befores.into_iter().filter_map(|(operation, before)| Some((operation, before?))) {
-        if Outline::of(before, "").flips_to(&becomes).next().is_some() {
-            for (name, message) in (sweep.judge)(operation, before, upgrade)? {
-                flips.entry(name).or_insert(message);
-            }
+        let objects: BTreeSet<_> =
+            before.outline.flips_to(&upgrade.outline).map(|(object, ..)| object.clone()).collect();
+        if objects.is_empty() {
+            continue;
+        }
+        let [before, upgrade] = [before, upgrade].map(|one| one.of_objects(&objects));
+        for (name, message) in (sweep.judge)(operation, &before, &upgrade)? {
+            flips.entry(name).or_insert(message);
         }
     }
     Ok(flips)
