@@ -5,6 +5,7 @@
 mod bounds;
 mod constructs;
 mod given;
+mod steps;
 
 use std::fs;
 use std::path::Path;

@@ -2,6 +2,9 @@
 
 mod renderer;
 mod round;
+mod together;
+
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
@@ -13,7 +16,8 @@ use crate::sweep::{Candidate, candidates};
 use crate::words::counted;
 use renderer::{Renderer, Sides};
 pub(super) use renderer::{Sweep, Swept};
-use round::{Base, Plan, Round};
+use round::{Base, Next, Plan, Round};
+use together::pairs;
 
 /// A Job that a value brings is the ground of a second round; no chart needs more of them.
 const MOST_BASES: usize = 12;
@@ -78,14 +82,24 @@ impl Sweep<'_> {
     ) -> usize {
         let mut plan = Plan::new(self.limits.renders, if renderer.installs { 2 } else { 1 });
         let mut failures = Failures::default();
-        let first = Round { renderer, base: &base, number: 0 };
-        let brought = first.run(all, &mut plan, &mut failures, swept);
-        for (base, number) in brought.into_iter().take(MOST_BASES).zip(1..) {
-            let beside =
-                candidates(reach, chart, &base.values).into_iter().filter(|candidate| base.may_flip(candidate));
-            let second = Round { renderer, base: &base, number };
-            second.run(beside.collect(), &mut plan, &mut failures, swept);
-        }
+        let first = Round { renderer, base: &base };
+        let Next { mut bases, quiet, failed } = first.run(all, &mut plan, &mut failures, swept);
+        bases.extend(pairs(&first, &quiet, &mut plan, &mut failures, swept));
+        let mut known = BTreeSet::new();
+        // Several values may bring the same.
+        let bases: Vec<_> = bases.iter().filter(|base| known.insert(base.brought())).collect();
+        let beside = |base: &&Base| {
+            let mut candidates = candidates(reach, chart, &base.values);
+            candidates.retain(|candidate| base.may_flip(candidate));
+            for candidate in &mut candidates {
+                candidate.to.retain(|to| !failed.iter().any(|one| (&one.path, &one.to) == (&candidate.path, to)));
+            }
+            candidates
+        };
+        let rounds = bases.into_iter().map(|base| (Round { renderer, base }, beside(&base)));
+        let rounds = rounds.filter(|(_, candidates)| !candidates.is_empty()).take(MOST_BASES);
+        let (rounds, candidates): (Vec<_>, Vec<_>) = rounds.unzip();
+        together::beside(&rounds, &candidates, &mut plan, &mut failures, swept);
         failures.tell_most(&self.renders.source, told);
         let taken = plan.taken();
         plan.tell(&self.renders.source, self.limits.renders, told);

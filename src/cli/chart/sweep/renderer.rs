@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use helm::operation::Operation;
-use helm::write::{Document, Identity};
+use helm::write::Document;
 use serde_json::Value;
 use stable_hooks_policy::Settings;
 use stable_hooks_policy::name::Name;
@@ -211,22 +211,67 @@ impl Sides {
     pub(super) fn renders(&self) -> impl Iterator<Item = &Outlined> {
         [Some(&self.install), self.upgrade.as_ref()].into_iter().flatten().map(|render| &**render)
     }
+
+    /// Which objects these templates make, and what is written at their heads; all templates where none are named.
+    pub(super) fn heads(&self, templates: Option<&BTreeSet<String>>) -> BTreeSet<ObjectHead<'_>> {
+        let renders = self.renders().enumerate();
+        let documents =
+            renders.flat_map(|(side, one)| one.render.documents.iter().map(move |document| (side, document)));
+        let of_templates =
+            documents.filter(|(_, document)| templates.is_none_or(|templates| templates.contains(&document.template)));
+        of_templates.map(|(side, document)| ObjectHead::of(side, document)).collect()
+    }
 }
 
-/// The templates, as Helm calls them, of hooks, Jobs and ServiceAccounts that the base has not, or has otherwise where
-/// `changed` ones count too.
-pub(super) fn brought(base: &Sides, sides: &Sides, changed: bool) -> BTreeSet<String> {
-    let judged = |sides: &Sides| {
-        let documents = sides.renders().flat_map(|one| &one.render.documents);
-        let judged = documents.filter(|document| {
-            document.identity != Identity::Resource || ["Job", "ServiceAccount"].contains(&document.head.kind.as_str())
-        });
-        let told = judged.map(|Document { head, template, text, .. }| {
-            let text = if changed { text.clone() } else { String::new() };
-            (head.kind.clone(), head.name.clone(), template.clone(), text)
-        });
-        told.collect::<BTreeSet<_>>()
+/// All of an object that can make a hook of it, or another object.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ObjectHead<'r> {
+    side: usize,
+    template: &'r str,
+    name: [&'r str; 4],
+    said: [&'r BTreeMap<String, String>; 2],
+    items: &'r str,
+}
+
+impl<'r> ObjectHead<'r> {
+    /// A hook, a Job or a ServiceAccount.
+    fn is_judged(&self) -> bool {
+        let [_, kind, ..] = self.name;
+        let [annotations, _] = self.said;
+        ["Job", "ServiceAccount"].contains(&kind) || annotations.contains_key(helm::HOOK)
+    }
+
+    fn of(side: usize, document: &'r Document) -> Self {
+        let Document { template, text, head, .. } = document;
+        Self {
+            side,
+            template,
+            name: [&head.api_version, &head.kind, &head.namespace, &head.name],
+            said: [&head.annotations, &head.labels],
+            items: if head.kind.ends_with("List") { text } else { "" },
+        }
+    }
+}
+
+/// The templates, as Helm calls them, that make more hooks, Jobs and ServiceAccounts than beside the base. Where a switch is
+/// turned on others count too that it changes; a text may only call them otherwise.
+pub(super) fn brought(base: &Sides, sides: &Sides, change: &Change) -> BTreeSet<String> {
+    let [before, after] = [base, sides].map(|sides| {
+        let heads = sides.heads(None).into_iter();
+        heads.filter(ObjectHead::is_judged).collect::<BTreeSet<_>>()
+    });
+    if change.to == Value::Bool(true) {
+        let others = after.iter().filter(|head| !before.contains(head));
+        return others.map(|head| head.template.to_owned()).collect();
+    }
+    let counts = |heads: &BTreeSet<ObjectHead<'_>>| {
+        let mut counts = BTreeMap::<_, usize>::new();
+        for ObjectHead { side, template, name: [_, kind, ..], .. } in heads {
+            *counts.entry((*side, (*template).to_owned(), (*kind).to_owned())).or_default() += 1;
+        }
+        counts
     };
-    let known = judged(base);
-    judged(sides).into_iter().filter(|one| !known.contains(one)).map(|(_, _, template, _)| template).collect()
+    let (before, after) = (counts(&before), counts(&after));
+    let more = after.into_iter().filter(|(of, count)| before.get(of).is_none_or(|before| before < count));
+    more.map(|((_, template, _), _)| template).collect()
 }
