@@ -116,11 +116,15 @@ fn judge(
     swept: &mut Swept,
 ) -> Result<(), String> {
     let (found, known) = round.compare(&round.base.sides, &sides, change, &BTreeSet::new())?;
-    found.into_iter().for_each(|found| found.add_to(swept));
+    if let Some(found) = found {
+        found.add_to(swept);
+    }
     for (other, before, known_of_other) in others.iter() {
         let change = Change { from: other.to.clone(), ..change.clone() };
         let (found, _) = round.compare(before, &sides, &change, &(&known | known_of_other))?;
-        found.into_iter().for_each(|found| found.add_to(swept));
+        if let Some(found) = found {
+            found.add_to(swept);
+        }
     }
     others.push((change.clone(), sides, known));
     Ok(())
@@ -166,7 +170,9 @@ fn turned_on(round: &Round<'_>, pair: Pair, swept: &mut Swept) -> Result<Option<
     let base = round.base.with_quiet(&first);
     let beside = Round { base: &base, ..*round };
     let (found, _) = beside.compare(&base.sides, &sides, &second, &BTreeSet::new())?;
-    found.into_iter().for_each(|found| found.add_to(swept));
+    if let Some(found) = found {
+        found.add_to(swept);
+    }
     let templates = brought(&base.sides, &sides, &second);
     if templates.is_empty() {
         return Ok(None);
