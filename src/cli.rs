@@ -53,7 +53,7 @@ pub fn main() -> ExitCode {
     if let Some(called) = guard::Called::of(&words) {
         return called.run();
     }
-    let cli = Cli::from_arg_matches(&plain(Cli::command()).get_matches()).unwrap_or_else(|error| error.exit());
+    let cli = Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit());
     let result = match cli.verb {
         Verb::Review(arguments) => review::run(&arguments),
         Verb::Chart(arguments) => chart::run(&arguments),
@@ -63,8 +63,8 @@ pub fn main() -> ExitCode {
         Verb::Orphans(arguments) => orphans::run(&arguments),
         Verb::Fix(arguments) => fix::run(&arguments),
         Verb::Explain(arguments) => explain::run(&arguments),
-        Verb::Completions(arguments) => completions::run(&arguments, &mut visible(&plain(Cli::command()))),
-        Verb::Man(arguments) => man::run(&arguments, visible(&plain(Cli::command()))),
+        Verb::Completions(arguments) => completions::run(&arguments, &mut visible(&command())),
+        Verb::Man(arguments) => man::run(&arguments, visible(&command())),
     };
     match result {
         Ok(outcome) => outcome.into(),
@@ -73,6 +73,11 @@ pub fn main() -> ExitCode {
             Outcome::CouldNotJudge.into()
         }
     }
+}
+
+/// All verbs, those in front of Helm too.
+fn command() -> Command {
+    plain(Cli::command().subcommands(guard::verbs()))
 }
 
 /// The help without the backticks that rustdoc wants.

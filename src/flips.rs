@@ -8,11 +8,10 @@ use stable_hooks_policy::shown::Shown;
 
 use crate::judged::ValueChange;
 use crate::value::{Change, Step, ValuePath, differences};
+use crate::words::listed;
 
 /// The key whose values Helm copies to all subcharts.
 const GLOBAL: &str = "global";
-/// A sentence names no more of them.
-const MOST_NAMED: usize = 5;
 
 /// The changed values, each to be tried alone.
 #[derive(Debug, Default)]
@@ -82,11 +81,6 @@ impl Candidate {
     /// What values files have to hold so that it alone is another; later ones lie over earlier ones.
     pub(crate) fn overlays(&self, installed: &Value) -> impl Iterator<Item = Value> {
         [&self.change].into_iter().chain(&self.copies).map(|change| change.overlay(installed))
-    }
-
-    /// Helm has it as it shall be.
-    pub(crate) fn is_in(&self, values: &Value) -> bool {
-        self.change.path.find(values) == &self.change.to
     }
 }
 
@@ -165,14 +159,6 @@ fn told(ValueChange { path, from, to, .. }: &ValueChange) -> String {
 
 fn quoted(path: &ValuePath) -> String {
     format!("`{}`", Shown(&path.to_string()))
-}
-
-/// The first of them, and how many more there are.
-pub(crate) fn listed<T>(items: &[T], told: impl Fn(&T) -> String, between: &str) -> String {
-    let mut named: Vec<_> = items.iter().take(MOST_NAMED).map(told).collect();
-    let more = items.len().saturating_sub(MOST_NAMED);
-    named.extend((more > 0).then(|| format!("and {more} more")));
-    named.join(between)
 }
 
 #[cfg(test)]
@@ -286,7 +272,7 @@ mod tests {
         let upgrade = json!({"a": "y", "on": true, "sub": {"enabled": true, "b": 1, "c": 2}});
         let candidates = Candidates::of(&installed, &upgrade, 4);
         assert_eq!((paths(&candidates).join(" "), candidates.untried), ("on sub.enabled a sub.b".to_owned(), 1));
-        assert!(candidates.tried[0].is_in(&upgrade) && !candidates.tried[0].is_in(&installed));
+        assert!(candidates.tried[0].change.is_in(&upgrade) && !candidates.tried[0].change.is_in(&installed));
     }
 
     #[test]

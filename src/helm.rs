@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use helm::record::ApplyMethod;
 use thiserror::Error;
 
+use crate::words::counted;
 use values::Values;
 
 /// The options of every render of a run, in Helm's own words.
@@ -52,7 +53,7 @@ pub enum HelmError {
     Pull { said: Vec<u8> },
     #[error("`helm dependency build` fails: {}", last_line(said))]
     Dependencies { said: Vec<u8> },
-    #[error("helm takes longer than {} seconds to render it", limit.as_secs())]
+    #[error("helm takes longer than {} to render it", counted(limit.as_secs(), "second"))]
     TooSlow { limit: Duration },
     #[error("helm could not render the chart ({status}); its own words are above")]
     Failed { status: ExitStatus, said: Vec<u8> },

@@ -3,6 +3,7 @@
 mod access;
 mod flags;
 mod inputs;
+mod verb;
 
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
@@ -10,18 +11,11 @@ use std::time::Duration;
 
 use helm::operation::Told;
 
-use flags::{is_global, long_name, takes_a_value};
+use flags::{NOT_OF_TEMPLATE, is_global, long_name};
+pub use verb::Verb;
 
 /// What Helm waits for where it is not told.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
-
-/// A verb of Helm's that changes a release.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verb {
-    Install,
-    Upgrade,
-    Rollback,
-}
 
 /// What somebody has told Helm to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,22 +46,10 @@ struct Flag {
     at: Range<usize>,
 }
 
-impl Verb {
-    pub const ALL: [Self; 3] = [Self::Install, Self::Upgrade, Self::Rollback];
-
-    #[must_use]
-    pub fn of(word: &OsStr) -> Option<Self> {
-        Self::ALL.into_iter().find(|verb| word == verb.as_str())
-    }
-
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Install => "install",
-            Self::Upgrade => "upgrade",
-            Self::Rollback => "rollback",
-        }
-    }
+/// The value of this flag may be the next word.
+#[must_use]
+pub fn takes_a_value(name: &str, verb: Verb) -> bool {
+    flags::takes_a_value(name, Some(verb))
 }
 
 /// How many words a flag takes that every command of Helm has; `None` where it is no such flag.
@@ -179,10 +161,13 @@ impl Invocation {
     /// takes the last one, and at the end they could be taken for a value of the flag before.
     #[must_use]
     pub fn with(&self, given: &[(&str, Option<&str>)]) -> Vec<OsString> {
-        let is_replaced = |flag: &&Flag| given.iter().any(|(name, _)| flag.name == *name && *name != "labels");
-        let dropped: Vec<_> = self.words.flags.iter().filter(is_replaced).flat_map(|flag| flag.at.clone()).collect();
+        self.without(|flag| given.iter().any(|(name, _)| flag.name == *name && *name != "labels"), given)
+    }
+
+    fn without(&self, is_dropped: impl Fn(&&Flag) -> bool, given: &[(&str, Option<&str>)]) -> Vec<OsString> {
+        let dropped: Vec<_> = self.words.flags.iter().filter(&is_dropped).flat_map(|flag| flag.at.clone()).collect();
         // `-io json` is one word of two flags.
-        let beside = self.words.flags.iter().filter(|flag| !is_replaced(flag) && dropped.contains(&flag.at.start));
+        let beside = self.words.flags.iter().filter(|flag| !is_dropped(flag) && dropped.contains(&flag.at.start));
         let beside = beside.map(|flag| (flag.name.as_str(), flag.value.as_deref()));
         let more: Vec<_> = beside.chain(given.iter().copied()).collect();
         let mut words = Vec::new();
@@ -195,6 +180,18 @@ impl Invocation {
                     value.map_or_else(|| format!("--{name}"), |value| format!("--{name}={value}")).into()
                 }));
             }
+        }
+        words
+    }
+
+    /// The words of `helm template` that render what an install would, with these behind the verb; it knows fewer flags.
+    #[must_use]
+    pub fn as_template(&self, given: &[&str]) -> Vec<OsString> {
+        let given: Vec<_> = given.iter().map(|name| (*name, None)).collect();
+        let mut words = self.without(|flag| NOT_OF_TEMPLATE.contains(&flag.name.as_str()), &given);
+        // Before the verb stand flags of every command, and all of them stay.
+        if let Some(verb) = words.get_mut(self.verb_at) {
+            *verb = "template".into();
         }
         words
     }
@@ -230,7 +227,7 @@ impl Words {
             } else if let Some(long) = word.strip_prefix("--") {
                 let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
                 let mut value = value.map(str::to_owned);
-                if value.is_none() && takes_a_value(name, verb) {
+                if value.is_none() && flags::takes_a_value(name, verb) {
                     (value, end) = (next(), at + 2);
                 }
                 read.flags.push(Flag { name: name.to_owned(), value, at: at..end });
@@ -241,10 +238,10 @@ impl Words {
                     let rest = letters.as_str();
                     let given = match rest.strip_prefix('=') {
                         Some(value) => Some(value),
-                        None => (takes_a_value(&name, verb) && !rest.is_empty()).then_some(rest),
+                        None => (flags::takes_a_value(&name, verb) && !rest.is_empty()).then_some(rest),
                     };
                     let mut value = given.map(str::to_owned);
-                    let is_last = given.is_some() || takes_a_value(&name, verb);
+                    let is_last = given.is_some() || flags::takes_a_value(&name, verb);
                     if value.is_none() && is_last {
                         (value, end) = (next(), at + 2);
                     }

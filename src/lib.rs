@@ -45,3 +45,4 @@ mod sweep;
 mod timeline;
 #[cfg(feature = "cli")]
 mod value;
+mod words;

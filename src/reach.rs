@@ -4,6 +4,7 @@
 mod chart;
 mod effort;
 mod functions;
+mod line;
 mod notes;
 mod reading;
 mod scope;
@@ -14,6 +15,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::thread;
@@ -124,6 +126,8 @@ impl<'c> Reader<'c> {
 
     fn read(mut self, chart: &'c Chart) -> Reach {
         self.collect(chart, &chart.name, &[], &[]);
+        // As Helm parses and renders them: the deepest first, backwards. Of a name the last template counts.
+        self.files.sort_by_key(|file| Reverse((file.name.matches('/').count(), file.name.clone())));
         for file in &self.files {
             if let Err(reason) = self.walker.read(&file.name, file.source) {
                 self.blind.insert(Blind::Unparsed { file: file.path.clone(), reason });
@@ -131,6 +135,7 @@ impl<'c> Reader<'c> {
         }
         self.walk();
         self.walker.notes.spread_files();
+        self.share_global();
         self.reach()
     }
 
@@ -154,7 +159,6 @@ impl<'c> Reader<'c> {
         }
     }
 
-    /// Subcharts first: a named template of the chart itself takes the place of theirs.
     fn collect(&mut self, chart: &'c Chart, name: &str, keys: &[String], around: &[usize]) {
         for Subchart { chart, key, conditions, tags, imports } in chart.subcharts() {
             let below = [keys, std::slice::from_ref(key)].concat();
@@ -167,6 +171,8 @@ impl<'c> Reader<'c> {
             }
             for import in imports {
                 let source = Reading::of_pattern(Pattern::of(&[&below[..], &import.child].concat()));
+                // Nothing comes from a chart that is switched off.
+                let source = Reading { decisions: around.iter().copied().collect(), ..source };
                 self.walker.notes.write_over(pattern(&import.parent), source);
             }
             self.collect(chart, &format!("{name}/charts/{key}"), &below, &around);
@@ -188,13 +194,14 @@ impl<'c> Reader<'c> {
     fn reach(self) -> Reach {
         let roles = self.roles();
         let notes = &self.walker.notes;
+        let makes = |decision: &Decision| notes.files(decision).iter().any(|file| self.makes(*file).is_some());
+        let reached = self.all_behind(|decision| decision.role.is_some() || makes(decision));
         let mut reach = Reach { blind: self.blind(), ..Reach::default() };
         let mut sources = BTreeMap::<&Pattern, BTreeSet<Pattern>>::new();
         for (id, decision) in notes.decisions.iter().enumerate() {
             let role = roles.get(&id).copied();
             let files = notes.files(decision);
-            let is_reached = role.is_some() || files.iter().any(|file| self.makes(*file).is_some());
-            for (pattern, literals) in decision.uses.iter().filter(|_| is_reached) {
+            for (pattern, literals) in decision.uses.iter().filter(|_| reached.contains(&id)) {
                 for source in sources.entry(pattern).or_insert_with(|| self.sources(pattern)).iter() {
                     if let Some(role) = role.filter(|_| !source.0.is_empty()) {
                         self.add(&mut reach.deciders, source, role, (literals, &files));
@@ -236,26 +243,33 @@ impl<'c> Reader<'c> {
 
     /// The decisions that decide about objects, and those that they hang on.
     fn roles(&self) -> BTreeMap<usize, Role> {
-        let decisions = &self.walker.notes.decisions;
         let mut roles = BTreeMap::new();
-        let mut behind = BTreeMap::<&Pattern, BTreeSet<usize>>::new();
         for role in [Role::Hook, Role::Object] {
-            let decide = decisions.iter().enumerate().filter(|(_, decision)| decision.role >= Some(role));
-            let mut waiting: Vec<_> = decide.map(|(id, _)| id).collect();
-            while let Some(id) = waiting.pop() {
-                let Some(decision) = decisions.get(id).filter(|_| !roles.contains_key(&id)) else { continue };
-                roles.insert(id, role);
-                waiting.extend(Self::hangs_on(decision));
-                for pattern in decision.uses.keys() {
-                    let found = behind.entry(pattern).or_insert_with(|| {
-                        let written = self.written_at(pattern);
-                        written.flat_map(|(source, _)| self.walker.notes.on(source)).collect()
-                    });
-                    waiting.extend(found.iter().copied());
-                }
+            for id in self.all_behind(|decision| decision.role >= Some(role)) {
+                roles.entry(id).or_insert(role);
             }
         }
         roles
+    }
+
+    /// These decisions and all that they hang on, or that what they read hangs on.
+    fn all_behind(&self, is_one: impl Fn(&Decision) -> bool) -> BTreeSet<usize> {
+        let decisions = &self.walker.notes.decisions;
+        let first = decisions.iter().enumerate().filter(|(_, decision)| is_one(decision));
+        let mut waiting: Vec<_> = first.map(|(id, _)| id).collect();
+        let mut all = BTreeSet::new();
+        let mut read = BTreeSet::<&Pattern>::new();
+        while let Some(id) = waiting.pop() {
+            let Some(decision) = decisions.get(id).filter(|_| !all.contains(&id)) else { continue };
+            all.insert(id);
+            waiting.extend(Self::hangs_on(decision));
+            for pattern in decision.uses.keys().filter(|pattern| read.insert(pattern)) {
+                for source in self.sources(pattern) {
+                    waiting.extend(self.written_at(&source).flat_map(|(written, _)| self.walker.notes.on(written)));
+                }
+            }
+        }
+        all
     }
 
     fn hangs_on(decision: &Decision) -> impl Iterator<Item = usize> {
@@ -289,6 +303,14 @@ impl<'c> Reader<'c> {
             sources.extend(newest.iter().cloned());
         }
         sources
+    }
+
+    /// What one chart writes there, all others read.
+    fn share_global(&mut self) {
+        for (target, source) in std::mem::take(&mut self.walker.notes.written) {
+            let target = self.in_global(target);
+            self.walker.notes.written.entry(target).or_default().join(source);
+        }
     }
 
     /// `global` is the same everywhere.

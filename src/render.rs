@@ -13,7 +13,7 @@ use stable_hooks_policy::object::Kind;
 use crate::input::{InputError, Reason};
 
 /// The documents of a rendered text, in its order.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Render {
     pub documents: Vec<Document>,
     /// Errors of documents that are no objects; these do not hide the others.
@@ -70,6 +70,13 @@ impl Render {
             by_name
         });
         by_name.get(name).into_iter().flatten().filter_map(|place| self.documents.get(*place))
+    }
+
+    /// The same with these documents alone.
+    #[must_use]
+    pub fn with_only(&self, keeps: impl Fn(&Document) -> bool) -> Self {
+        let documents = self.documents.iter().filter(|document| keeps(document)).cloned().collect();
+        Self { documents, ..Self::default() }
     }
 
     /// The same with no more than a head of what is neither a hook nor judged: all that tells who changes sides.

@@ -81,6 +81,13 @@ impl Change {
         overlay(&self.path.0, values, &self.to)
     }
 
+    /// Helm has the value as it shall be; nothing and an empty map are the same to it.
+    pub(crate) fn is_in(&self, values: &Value) -> bool {
+        let found = self.path.find(values);
+        let is_nothing = |value: &Value| value.is_null() || value.as_object().is_some_and(Map::is_empty);
+        *found == self.to || (is_nothing(found) && is_nothing(&self.to))
+    }
+
     /// The values with the other value there.
     pub(crate) fn apply(&self, values: &mut Value) {
         let overlay = self.overlay(values);

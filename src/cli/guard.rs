@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::thread;
 
 use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, ValueEnum};
+use helm::operation::Told;
 use stable_hooks_host::cluster::ClusterView;
 use stable_hooks_policy::RuleId;
 use stable_hooks_policy::shown::Shown;
@@ -19,13 +20,14 @@ use stable_hooks_policy::shown::Shown;
 use super::arguments::{FailOn, Judge, JudgeArguments};
 use super::chart;
 use super::outcome::{Failure, Outcome, complain, remark, written};
+use super::run::is_of_values;
 use super::timeline::{self, Format};
 use crate::cluster;
 use crate::engine::Native;
 use crate::helm::Helm;
 use crate::helm::releases::Refused;
 use crate::invocation::{Invocation, Verb, global_width};
-use crate::judged::{Judged, Judging, Place, Summary};
+use crate::judged::{Judged, Judging, Place, Summary, Verdict};
 use crate::kubectl;
 use crate::output;
 use held::Held;
@@ -66,6 +68,34 @@ enum Unjudged {
 struct BeforeTheVerb {
     #[command(flatten)]
     options: Options,
+}
+
+/// What the help says of the three verbs.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  stable-hooks upgrade orders ./chart -n shop -f production.yaml
+  stable-hooks --check-only -o markdown upgrade orders ./chart -n shop
+
+Everything behind the verb is Helm's and is handed to it as it is, --help too. Our own options stand before the verb, or in
+STABLE_HOOKS_ARGS, with spaces between them.
+
+Exit codes: 1 something is denied, 2 it could not be judged; Helm was not run then. Else Helm's own.")]
+struct Help {
+    #[command(flatten)]
+    options: Options,
+    /// Helm's own arguments
+    #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
+    helms: Vec<OsString>,
+}
+
+/// The verbs as the help lists them; they are run by [`Called`], before anything else is read.
+pub(super) fn verbs() -> impl Iterator<Item = Command> {
+    Verb::ALL.into_iter().map(|verb| {
+        let verb = verb.as_str();
+        Help::augment_args(Command::new(verb))
+            .about(format!("Judges what `helm {verb}` is about to do, and runs it where nothing is denied"))
+            .override_usage(format!("stable-hooks [OPTIONS] {verb} [ARGUMENTS]..."))
+    })
 }
 
 /// A command line that is Helm's.
@@ -163,6 +193,9 @@ impl Options {
                     .to_owned(),
             ));
         }
+        if self.judge.output.output != Format::Human && !self.check_only {
+            return Err(Failure("-o goes with --check-only: otherwise standard output is Helm's".to_owned()));
+        }
         let (invocation, inputs) = Held::of(invocation)?;
         let judge = chart::judge(&self.judge)?;
         let asking =
@@ -176,7 +209,7 @@ impl Options {
         });
         inputs.rewind()?;
         let judged = match planned {
-            Ok(planned) => self.judged(&planned, judge, &invocation, live).map(|judged| (planned, judged)),
+            Ok(planned) => self.judged(&planned, judge, &asking, live).map(|judged| (planned, judged)),
             Err(NotPlanned::Refused(refused)) => return Ok(as_helm(&refused)),
             Err(NotPlanned::Unknown { reason, said }) => {
                 let _ = io::stderr().write_all(&said);
@@ -189,7 +222,12 @@ impl Options {
                 remark(&format!("{reason}: this {} is not judged", invocation.verb.as_str()));
                 become_helm(helm, invocation.words())
             }
-            Err(reason) => Err(Failure(format!("{reason}; helm {} was not run", invocation.verb.as_str()))),
+            Err(reason) => {
+                let verb = invocation.verb.as_str();
+                Err(Failure(format!(
+                    "{reason}; helm {verb} was not run. `--unjudged run`, before the verb, runs it unjudged"
+                )))
+            }
         }
     }
 
@@ -198,10 +236,10 @@ impl Options {
         &self,
         planned: &Planned,
         judge: Judge,
-        invocation: &Invocation,
+        asking: &Asking<'_>,
         live: Option<Result<Vec<u8>, Option<String>>>,
     ) -> Result<Judged, String> {
-        let Planned { record, baseline, .. } = planned;
+        let (Planned { record, baseline, .. }, invocation) = (planned, asking.invocation);
         let (view, failure) = match live {
             Some(Ok(printed)) => match cluster::read(&printed) {
                 Ok(view) => (view.within(record.namespace()), None),
@@ -223,8 +261,14 @@ impl Options {
             invocation.verb.as_str()
         );
         let place = Place { file: title.clone(), line: None };
-        let judged = judge.verdict(record, baseline.as_ref(), &view, (title.clone(), place))?;
-        if let Some(reason) = failure.filter(|_| judged.lacks_a_view()) {
+        let judged = judge.verdict(record, baseline.as_ref(), &view, (title.clone(), place.clone()))?;
+        // What differs from one dry run to the next differs by chance.
+        let again = if judged.findings().iter().any(is_of_values) { asking.planned().ok() } else { None };
+        let judged = match again {
+            Some(again) => judge.without_chance(judged, record, again.record, &place)?,
+            None => judged,
+        };
+        if let Some(reason) = failure.filter(|_| judged.verdict != Verdict::Deny && judged.lacks_a_view()) {
             return Err(format!("the Jobs and ServiceAccounts that are there cannot be read: {reason}"));
         }
         let templates = record.templates(judge.settings.record_limits());
@@ -245,7 +289,7 @@ impl Options {
         let fails = summary.denied > 0 || (self.judge.fail_on == FailOn::Warn && summary.warned > 0);
         let outcome = Outcome::of(true, fails);
         if self.check_only {
-            self.show(planned, judged, &summary)?;
+            self.show(planned, judged, &summary, invocation.told())?;
             return Ok(outcome.into());
         }
         if judged.says_something() && !self.judge.output.quiet {
@@ -262,11 +306,11 @@ impl Options {
     }
 
     /// The plan: what Helm would do, beside what is there.
-    fn show(&self, planned: &Planned, judged: &Judged, summary: &Summary) -> Result<(), Failure> {
+    fn show(&self, planned: &Planned, judged: &Judged, summary: &Summary, told: Told) -> Result<(), Failure> {
         if self.judge.output.quiet {
             return Ok(());
         }
-        let plan = timeline::of_plan(&planned.record, planned.baseline.as_ref(), judged);
+        let plan = timeline::of_plan(&planned.record, planned.baseline.as_ref(), judged, told);
         let mut out = self.judge.output.stdout();
         let format = self.judge.output.output;
         written(timeline::write(&mut out, format, plan.as_slice(), summary).and_then(|()| out.flush()))

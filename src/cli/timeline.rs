@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use console::Term;
+use helm::operation::Told;
 use helm::record::Limits;
 use stable_hooks_policy::shown::Shown;
 
@@ -110,7 +111,7 @@ fn of_chart(chart: Option<&Path>, arguments: &Arguments, run: &mut Run) -> Resul
     let Some(compared) = compared else { return Ok(Vec::new()) };
     let Compared { before, after: (record, judged), .. } = &compared;
     let before = before.as_ref().map(|(record, judged)| (record, judged.as_ref()));
-    let timeline = timeline(before, (record, judged), |_| None, judge.settings.record_limits());
+    let timeline = timeline(before, (record, judged), |_| None, judge.settings.record_limits(), false);
     reading.run.push(&compared.judged());
     Ok(timeline.into_iter().collect())
 }
@@ -153,7 +154,7 @@ fn timelines(records: &Records, judged: &[Option<Judged>], limits: Limits) -> Ve
             Some(_) => (first, None),
             None => (first, judged_of(&all, first)),
         });
-        timelines.extend(timeline(before, (record, judged), |record| records.baseline(record), limits));
+        timelines.extend(timeline(before, (record, judged), |record| records.baseline(record), limits, false));
     }
     timelines
 }
@@ -169,9 +170,11 @@ fn timeline<'r>(
     (record, judged): (&'r StoredRecord, &Judged),
     baseline: impl Fn(&'r StoredRecord) -> Option<&'r StoredRecord>,
     limits: Limits,
+    runs_no_hooks: bool,
 ) -> Option<Timeline> {
     let contents = |record: &StoredRecord| Some(Contents::of(&record.decoded(limits)?, record.operation()?));
     let after = contents(record)?;
+    let after = if runs_no_hooks { after.without_hooks() } else { after };
     let before = match before {
         Some((record, judged)) => Some((record, contents(record)?, judged)),
         None => None,
@@ -186,9 +189,15 @@ fn timeline<'r>(
 }
 
 /// What Helm is about to do, beside what is there.
-pub(super) fn of_plan(record: &StoredRecord, baseline: Option<&StoredRecord>, judged: &Judged) -> Option<Timeline> {
+pub(super) fn of_plan(
+    record: &StoredRecord,
+    baseline: Option<&StoredRecord>,
+    judged: &Judged,
+    told: Told,
+) -> Option<Timeline> {
     let limits = Limits { inflated_bytes: usize::MAX };
-    timeline(baseline.map(|baseline| (baseline, None)), (record, judged), |_| None, limits)
+    let before = baseline.map(|baseline| (baseline, None));
+    timeline(before, (record, judged), |_| None, limits, told.runs_no_hooks)
 }
 
 pub(super) fn write(out: &mut dyn Write, format: Format, timelines: &[Timeline], summary: &Summary) -> io::Result<()> {

@@ -1,7 +1,6 @@
 //! A chart's files: its templates, and a private copy that renders as a later revision of a release.
 
 mod archive;
-pub mod files;
 mod printed;
 
 use std::borrow::Cow;
@@ -72,6 +71,42 @@ pub struct Changes<'a> {
     /// The values in the place of the chart's own, as JSON or YAML.
     pub values: Option<&'a [u8]>,
     pub clock: Clock,
+    /// Its renders hold the values too: `take_values` takes them out.
+    pub prints: bool,
+}
+
+/// A copy of a chart, and what the original says of its renders.
+#[derive(Debug)]
+pub struct Copied {
+    pub chart: PathBuf,
+    pub sources: Sources,
+}
+
+/// The files of a chart that say what it renders, and of its subcharts, by their paths from the chart's folder on. A subchart
+/// that is packed lies there under its name.
+#[derive(Debug, Clone, Default)]
+pub struct Sources {
+    pub templates: Templates,
+    /// `Chart.yaml`, `values.yaml` and the like.
+    pub about: BTreeMap<String, String>,
+}
+
+impl Sources {
+    /// All of them.
+    #[must_use]
+    pub fn all(&self) -> BTreeMap<String, String> {
+        self.templates.iter().chain(&self.about).map(|(path, source)| (path.clone(), source.clone())).collect()
+    }
+
+    /// What Helm cannot read as text makes no template.
+    fn add(&mut self, path: &str, source: &str) {
+        let sources = match Place::of(path) {
+            Place::Template => &mut self.templates,
+            Place::About => &mut self.about,
+            Place::Archive | Place::Other => return,
+        };
+        sources.insert(path.to_owned(), source.to_owned());
+    }
 }
 
 /// A template asks for the time.
@@ -93,49 +128,34 @@ pub fn tell_upgrades(templates: &Templates, texts: Option<&str>) -> bool {
 const VALUES: &str = "values.yaml";
 
 /// Copies a chart, a folder or an archive, into a folder: in the copy some things are others.
-/// Gives the copy's path and the sources of the original's templates.
 ///
 /// # Errors
 ///
 /// When the chart cannot be read or the copy not be written.
-pub fn copy(chart: &Path, changes: Changes<'_>, into: &Path) -> io::Result<(PathBuf, Templates)> {
-    copy_with(chart, changes, "", into)
-}
-
-/// The same copy, whose renders hold the values too: `take_values` takes them out.
-///
-/// # Errors
-///
-/// Those of `copy`.
-pub fn copy_that_prints(chart: &Path, changes: Changes<'_>, into: &Path) -> io::Result<PathBuf> {
-    copy_with(chart, changes, PRINTER, into).map(|(copy, _)| copy)
-}
-
-/// `prints` is what the copy's first template prints.
-fn copy_with(chart: &Path, changes: Changes<'_>, prints: &str, into: &Path) -> io::Result<(PathBuf, Templates)> {
+pub fn copy(chart: &Path, changes: Changes<'_>, into: &Path) -> io::Result<Copied> {
+    let prints = if changes.prints { PRINTER } else { "" };
     let first = format!("{{{{- $_ := set .Release \"Revision\" {} -}}}}\n{prints}", changes.revision);
-    let mut templates = Templates::new();
+    let mut sources = Sources::default();
     let found = fs::metadata(chart)?;
     if !found.is_dir() {
         let copy = into.join("chart.tgz");
         let mut files = unpack(&regular(&found, chart, || fs::read(chart))?)?;
-        rewrite(&mut files, "", &mut templates, (changes.clock, MOST_ARCHIVES))?;
-        let path = format!("chart/{}", first_template(&templates));
+        rewrite(&mut files, "", &mut sources, (changes.clock, MOST_ARCHIVES))?;
+        let path = format!("chart/{}", first_template(&sources.templates));
         files.push(Pack::new(path.into_bytes(), first.into_bytes()));
         if let Some(values) = changes.values {
             files.retain(|file| file.path().as_deref() != Some(VALUES));
             files.push(Pack::new(format!("chart/{VALUES}").into_bytes(), values.to_vec()));
         }
         fs::write(&copy, pack(&files)?)?;
-        return Ok((copy, templates));
+        return Ok(Copied { chart: copy, sources });
     }
     // A folder without this file is no chart and may be large; Helm says so in its own words.
     fs::metadata(chart.join("Chart.yaml"))?;
     let rules = rules_of(chart)?;
     let copy = into.join("chart");
-    Folder { chart, copy: &copy, rules: &rules, templates: &mut templates, clock: changes.clock }
-        .copy(Path::new(""))?;
-    let path = first_template(&templates);
+    Folder { chart, copy: &copy, rules: &rules, sources: &mut sources, clock: changes.clock }.copy(Path::new(""))?;
+    let path = first_template(&sources.templates);
     if is_ignored(&rules, &path) || (changes.values.is_some() && is_ignored(&rules, VALUES)) {
         // All other files that it lists are left out of the copy already.
         let _ = fs::remove_file(copy.join(ignore::NAME));
@@ -148,7 +168,7 @@ fn copy_with(chart: &Path, changes: Changes<'_>, prints: &str, into: &Path) -> i
     let path = copy.join(path);
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
     fs::write(path, first)?;
-    Ok((copy, templates))
+    Ok(Copied { chart: copy, sources })
 }
 
 /// What Helm leaves out of a chart's folder.
@@ -166,7 +186,7 @@ struct Folder<'a> {
     chart: &'a Path,
     copy: &'a Path,
     rules: &'a Rules,
-    templates: &'a mut Templates,
+    sources: &'a mut Sources,
     clock: Clock,
 }
 
@@ -200,7 +220,7 @@ impl Folder<'_> {
         let path = String::from_utf8_lossy(&slashed(inside)).into_owned();
         if Place::of(&path) != Place::Other {
             let bytes = fs::read(original)?;
-            if let Cow::Owned(changed) = rewritten(&path, &bytes, self.templates, (self.clock, MOST_ARCHIVES))? {
+            if let Cow::Owned(changed) = rewritten(&path, &bytes, self.sources, (self.clock, MOST_ARCHIVES))? {
                 return fs::write(copy, changed);
             }
         }
@@ -255,10 +275,14 @@ fn first_template(templates: &Templates) -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Template,
+    /// What a chart says of itself, its values and their schema.
+    About,
     /// The archive of a subchart.
     Archive,
     Other,
 }
+
+const ABOUT: [&str; 4] = ["Chart.yaml", "requirements.yaml", VALUES, "values.schema.json"];
 
 impl Place {
     /// The path goes from the chart's folder on, and may lead into a subchart.
@@ -271,16 +295,20 @@ impl Place {
                 None => return Self::Other,
             }
         }
-        if rest.starts_with("templates/") { Self::Template } else { Self::Other }
+        match rest {
+            _ if rest.starts_with("templates/") => Self::Template,
+            _ if ABOUT.contains(&rest) => Self::About,
+            _ => Self::Other,
+        }
     }
 }
 
 /// Rewrites the files of an archive, whose chart lies at `inside` of the outermost one.
-fn rewrite(files: &mut [Pack], inside: &str, templates: &mut Templates, how: (Clock, usize)) -> io::Result<()> {
+fn rewrite(files: &mut [Pack], inside: &str, sources: &mut Sources, how: (Clock, usize)) -> io::Result<()> {
     for file in files {
         let Some(path) = file.path() else { continue };
         let path = format!("{inside}{path}");
-        if let Cow::Owned(changed) = rewritten(&path, &file.bytes, templates, how)? {
+        if let Cow::Owned(changed) = rewritten(&path, &file.bytes, sources, how)? {
             file.bytes = changed;
         }
     }
@@ -291,7 +319,7 @@ fn rewrite(files: &mut [Pack], inside: &str, templates: &mut Templates, how: (Cl
 fn rewritten<'a>(
     path: &str,
     bytes: &'a [u8],
-    templates: &mut Templates,
+    sources: &mut Sources,
     (clock, most_archives): (Clock, usize),
 ) -> io::Result<Cow<'a, [u8]>> {
     match (Place::of(path), str::from_utf8(bytes)) {
@@ -299,15 +327,15 @@ fn rewritten<'a>(
             let mut files = unpack(bytes)?;
             let charts = path.rsplit_once('/').map_or("", |(charts, _)| charts);
             let inside = format!("{charts}/{}/", archive::name(&files));
-            rewrite(&mut files, &inside, templates, (clock, most_archives - 1))?;
+            rewrite(&mut files, &inside, sources, (clock, most_archives - 1))?;
             pack(&files).map(Cow::Owned)
         }
-        (Place::Template, Ok(source)) => {
+        (place @ (Place::Template | Place::About), Ok(source)) => {
             let source = source.strip_prefix('\u{FEFF}').unwrap_or(source);
-            templates.insert(path.to_owned(), source.to_owned());
+            sources.add(path, source);
             Ok(match later(source, clock) {
-                Cow::Borrowed(_) => Cow::Borrowed(bytes),
-                Cow::Owned(changed) => Cow::Owned(changed.into_bytes()),
+                Cow::Owned(changed) if place == Place::Template => Cow::Owned(changed.into_bytes()),
+                Cow::Owned(_) | Cow::Borrowed(_) => Cow::Borrowed(bytes),
             })
         }
         _ => Ok(Cow::Borrowed(bytes)),
@@ -356,14 +384,15 @@ fn later(source: &str, clock: Clock) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::fs;
     use std::path::Path;
 
     use super::archive::{Pack, pack, unpack};
-    use super::{Changes, Clock, Place, ask_for_the_time, copy, later};
+    use super::{Changes, Clock, Copied, Place, ask_for_the_time, copy, later};
 
     const LATER: &str = "(now | dateModify \"9013h37m11s\")";
-    const REVISION_7: Changes<'_> = Changes { revision: 7, values: None, clock: Clock::AYearLater };
+    const REVISION_7: Changes<'_> = Changes { revision: 7, values: None, clock: Clock::AYearLater, prints: false };
 
     #[test]
     #[cfg(unix)]
@@ -383,7 +412,7 @@ mod tests {
         }
         std::os::unix::fs::symlink("../../elsewhere", chart.join("templates/linked")).unwrap();
         std::os::unix::fs::symlink("Chart.yaml", chart.join("values.yaml")).unwrap();
-        let (copied, templates) = copy(&chart, REVISION_7, &into).unwrap();
+        let Copied { chart: copied, sources } = copy(&chart, REVISION_7, &into).unwrap();
         let read = |name: &str| fs::read_to_string(copied.join(name)).ok();
         assert_eq!(read("Chart.yaml").as_deref(), Some("name: now"));
         assert_eq!(read("values.yaml").as_deref(), Some("name: now"));
@@ -392,8 +421,13 @@ mod tests {
         assert_eq!(read(".git/config").as_deref(), Some(""), "a part of the chart for Helm");
         let first = "templates/revision/revision/revision/revision.yaml";
         assert!(read(first).unwrap().contains("\"Revision\" 7"), "deeper than the deepest template");
-        let sources: Vec<_> = templates.iter().map(|(path, source)| (path.as_str(), source.as_str())).collect();
-        assert_eq!(sources, [("templates/a.yaml", "{{ now }}"), ("templates/linked/_b.tpl", "b")]);
+        let read = |files: &BTreeMap<String, String>| files.clone().into_iter().collect::<Vec<_>>();
+        let expected = |files: [(&str, &str); 2]| files.map(|(path, source)| (path.to_owned(), source.to_owned()));
+        assert_eq!(
+            read(&sources.templates),
+            expected([("templates/a.yaml", "{{ now }}"), ("templates/linked/_b.tpl", "b")])
+        );
+        assert_eq!(read(&sources.about), expected([("Chart.yaml", "name: now"), ("values.yaml", "name: now")]));
         let fails = |chart: &Path| copy(chart, REVISION_7, &into).unwrap_err().kind();
         assert_eq!(fails(&folder.path().join("elsewhere")), std::io::ErrorKind::NotFound, "no chart");
         assert_eq!(fails(&folder.path().join("nowhere")), std::io::ErrorKind::NotFound);
@@ -429,7 +463,7 @@ mod tests {
         for (to, link) in [("..", "tmp/self"), ("nowhere", "tmp/dangling"), ("tmp", "linked")] {
             std::os::unix::fs::symlink(to, chart.join(link)).unwrap();
         }
-        let (copied, _) = copy(&chart, REVISION_7, &into).unwrap();
+        let copied = copy(&chart, REVISION_7, &into).unwrap().chart;
         let mut names: Vec<_> = fs::read_dir(copied).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, [".helmignore", "Chart.yaml", "templates"]);
@@ -459,7 +493,7 @@ mod tests {
     fn a_chart_that_would_ignore_the_revision_has_it_all_the_same() {
         let folder = tempfile::tempdir().unwrap();
         let [chart, into] = chart_with(folder.path(), "revis*\n");
-        let (copied, _) = copy(&chart, REVISION_7, &into).unwrap();
+        let copied = copy(&chart, REVISION_7, &into).unwrap().chart;
         assert!(copied.join("templates/revision/revision/revision.yaml").is_file());
         assert!(!copied.join(".helmignore").exists());
     }
@@ -492,7 +526,7 @@ mod tests {
         fs::write(&chart, packed(&names)).unwrap();
         let into = folder.path().join("into");
         fs::create_dir(&into).unwrap();
-        let (copied, templates) = copy(&chart, REVISION_7, &into).unwrap();
+        let Copied { chart: copied, sources } = copy(&chart, REVISION_7, &into).unwrap();
         let copied = unpack(&fs::read(copied).unwrap()).unwrap();
         let found: Vec<_> = copied.iter().map(|file| (file.name.as_slice(), file.bytes.as_slice())).collect();
         let changed = format!("name: {{{{ {LATER} }}}}");
@@ -502,7 +536,7 @@ mod tests {
         let first = b"{{- $_ := set .Release \"Revision\" 7 -}}\n";
         wanted.push((b"chart/templates/revision/revision/revision.yaml", first));
         assert_eq!(found, wanted);
-        let paths: Vec<_> = templates.keys().map(String::as_str).collect();
+        let paths: Vec<_> = sources.templates.keys().map(String::as_str).collect();
         assert_eq!(paths, ["templates/a.yaml", "templates/b.yaml", long.strip_prefix("./").unwrap()]);
     }
 
@@ -518,6 +552,10 @@ mod tests {
             ("files/charts/a.tgz", Place::Other),
             ("charts/_a.tgz", Place::Other),
             ("charts/.a/templates/b", Place::Other),
+            ("values.yaml", Place::About),
+            ("charts/a/charts/b/Chart.yaml", Place::About),
+            ("files/values.yaml", Place::Other),
+            ("charts/values.yaml", Place::Other),
             ("charts/a.tgz.prov", Place::Other),
             ("templates", Place::Other),
         ] {

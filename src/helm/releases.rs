@@ -53,6 +53,15 @@ impl Helm {
         serde_json::from_slice(json.unwrap_or_default()).map_err(|_| NoAnswer::Format)
     }
 
+    /// What Helm renders, where it is run with these words.
+    ///
+    /// # Errors
+    ///
+    /// When Helm refuses.
+    pub fn rendered(&self, words: &[OsString]) -> Result<Vec<u8>, NoAnswer> {
+        self.printed(words.to_vec())
+    }
+
     /// The revisions of a release, as far as Helm keeps them. `global` says where it is.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Which of Helm's flags take a value: without that a value could be taken for an argument.
 
-use super::Verb;
+use super::verb::Verb;
 
 /// The flags of every command that take a value.
 pub(super) const GLOBAL: [&str; 17] = [
@@ -51,6 +51,19 @@ pub(super) const OF_VERBS: [&str; 23] = [
     "username",
     "values",
     "version",
+];
+
+/// Those that `helm template` does not know.
+pub(super) const NOT_OF_TEMPLATE: [&str; 9] = [
+    "cleanup-on-fail",
+    "dry-run",
+    "hide-secret",
+    "history-max",
+    "install",
+    "output",
+    "reset-then-reuse-values",
+    "reset-values",
+    "reuse-values",
 ];
 
 const SHORT: [(char, &str); 7] = [

@@ -102,6 +102,19 @@ fn what_is_added_stands_where_no_flag_takes_it_for_its_value() {
 }
 
 #[test]
+fn a_render_has_the_flags_of_the_install_that_it_knows() {
+    let rendered = |text: &str| line(&read(text).as_template(&["include-crds"]));
+    assert_eq!(
+        rendered("--kube-context install install -n shop orders ./chart --set a=b -o json --wait"),
+        "--kube-context install template --include-crds -n shop orders ./chart --set a=b --wait"
+    );
+    assert_eq!(
+        rendered("upgrade -if a.yaml orders ./chart --history-max 3 --reset-values"),
+        "template --values=a.yaml --include-crds orders ./chart"
+    );
+}
+
+#[test]
 fn files_are_found_wherever_a_flag_names_them() {
     let mut asked = Vec::new();
     let given =
@@ -115,4 +128,54 @@ fn files_are_found_wherever_a_flag_names_them() {
         line(changed.unwrap().words()),
         "--kubeconfig /k upgrade orders ./chart -f /a,/- --values=/b -if/- --set-file x=/p,y=/q --set z=- -f/c --ca-file ca"
     );
+}
+
+/// Whatever the words are, the ones that Helm is asked with are those of a dry run.
+#[test]
+fn no_words_turn_the_question_into_the_deed() {
+    const WORDS: [&str; 22] = [
+        "upgrade",
+        "orders",
+        "./chart",
+        "--dry-run",
+        "--dry-run=none",
+        "--dry-run=server",
+        "-o",
+        "-ojson",
+        "-io",
+        "yaml",
+        "--set",
+        "a=b",
+        "-f",
+        "-",
+        "--wait",
+        "--output",
+        "-n",
+        "--",
+        "--description",
+        "-i",
+        "--output=none",
+        "-lo",
+    ];
+    let mut seed = 1_u64;
+    let mut asked = 0;
+    for _ in 0..20_000 {
+        let mut given = words("upgrade");
+        for _ in 0..8 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            given.push(WORDS[usize::try_from(seed >> 33).unwrap() % WORDS.len()].into());
+        }
+        let invocation = Invocation::read(given.clone()).unwrap();
+        if invocation.changes_nothing() {
+            continue;
+        }
+        asked += 1;
+        let question = invocation.with(&[("dry-run", Some("server")), ("output", Some("json"))]);
+        let read = Invocation::read(question.clone()).unwrap();
+        assert!(read.changes_nothing() && read.value("output") == Some("json"), "{given:?} {question:?}");
+        let arguments = |invocation: &Invocation| invocation.arguments().map(OsString::from).collect::<Vec<_>>();
+        assert_eq!(arguments(&read), arguments(&invocation), "{question:?}");
+        assert_eq!(read.value("set"), invocation.value("set"), "{question:?}");
+    }
+    assert!(asked > 2_000, "{asked}");
 }

@@ -150,7 +150,7 @@ pub(crate) fn read(line: &str, kind: Kind) -> Option<Found> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Found, KINDS, Kind, decoded, read, template};
+    use super::{Found, KINDS, Kind, read, template};
 
     const POD: Kind = KINDS[2];
 
@@ -219,6 +219,5 @@ mod tests {
         for line in ["", "No resources found", "hook=test", "hook=test&name=%ff"] {
             assert_eq!(read(line, POD), None, "{line}");
         }
-        assert_eq!(unescaped("a%0Ab%26+%C3%A9").as_deref(), Some("a\nb& é"));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::notes::{Gap, Notes};
-use super::reading::{Key, Literal, Reading, Writes, found};
+use super::reading::{Key, Literal, Pattern, Reading, Writes, found};
 use super::words::{is_judged, names_hook};
 
 /// How many texts one that is put together may be.
@@ -56,7 +56,7 @@ const DIGEST: [&str; 11] = [
 ];
 
 /// Functions that give one of their arguments, or what they are made of.
-const PASS: [&str; 13] = [
+const PASS: [&str; 12] = [
     "default",
     "coalesce",
     "ternary",
@@ -66,15 +66,13 @@ const PASS: [&str; 13] = [
     "toYaml",
     "toJson",
     "toPrettyJson",
-    "values",
     "required",
     "mustToJson",
     "mustToPrettyJson",
 ];
 
 /// Functions that give a copy.
-const COPY: [&str; 8] =
-    ["deepCopy", "mustDeepCopy", "fromYaml", "fromJson", "fromYamlArray", "fromJsonArray", "pick", "omit"];
+const COPY: [&str; 6] = ["deepCopy", "mustDeepCopy", "fromYaml", "fromJson", "fromYamlArray", "fromJsonArray"];
 
 /// The result of a function. Of one that is not known it may be made of all that it is given.
 pub(super) fn call(templates: &mut impl Templates, name: &str, arguments: &[Reading]) -> Reading {
@@ -82,7 +80,7 @@ pub(super) fn call(templates: &mut impl Templates, name: &str, arguments: &[Read
         ("include", [names, rest @ ..]) => include(templates, names, rest.first()),
         ("tpl", [text, rest @ ..]) => tpl(templates, text, rest.first()),
         ("dict", entries) => {
-            let dict = dict(entries);
+            let dict = dict(templates, entries);
             templates.new_map(dict)
         }
         ("list" | "tuple", items) => {
@@ -99,13 +97,13 @@ pub(super) fn call(templates: &mut impl Templates, name: &str, arguments: &[Read
             let source = templates.here(value.clone());
             templates.notes().write(map, &keys_of(key), &source);
             let mut effect = Reading::default();
-            add(&mut effect, key, &source);
+            add(templates, &mut effect, key, &source);
             templates.write(map, effect.clone());
             Reading::joined([map.clone(), effect])
         }
         ("unset", [map, key]) => {
-            templates.notes().use_of(key);
-            map.clone()
+            let nothing = without_text(std::slice::from_ref(key));
+            call(templates, "set", &[map.clone(), key.clone(), nothing])
         }
         ("get" | "hasKey", [map, key]) => {
             let entry = below(map, key);
@@ -119,6 +117,14 @@ pub(super) fn call(templates: &mut impl Templates, name: &str, arguments: &[Read
         }
         ("pluck", [key, maps @ ..]) => {
             let items = Reading::joined(maps.iter().map(|map| below(map, key)));
+            Reading { entries: [(Key::Any, items)].into(), ..Reading::default() }
+        }
+        ("pick" | "omit", arguments) => {
+            let all = Reading::joined(arguments.iter().cloned());
+            templates.new_map(Reading { is_shallow: true, is_made: true, ..all })
+        }
+        ("values", maps) => {
+            let items = Reading::joined(maps.iter().map(|map| map.entry(None)));
             Reading { entries: [(Key::Any, items)].into(), ..Reading::default() }
         }
         ("first" | "last" | "mustFirst" | "mustLast", [list]) => list.entry(None),
@@ -135,7 +141,8 @@ pub(super) fn call(templates: &mut impl Templates, name: &str, arguments: &[Read
             "merge" | "mergeOverwrite" | "mustMerge" | "mustMergeOverwrite" | "mustMergeOverwriteWithOptions",
             [into, others @ ..],
         ) => {
-            let source = Reading { is_copy: true, ..Reading::joined(others.iter().cloned()) };
+            merge_inside(templates, others);
+            let source = Reading { is_copy: true, is_shallow: true, ..Reading::joined(others.iter().cloned()) };
             let source = templates.here(source);
             if !into.is_copy {
                 for target in &into.patterns {
@@ -176,10 +183,33 @@ pub(super) fn call(templates: &mut impl Templates, name: &str, arguments: &[Read
     }
 }
 
+/// The maps in one that is merged are not copied: the same keys of those after it are written into them.
+fn merge_inside(templates: &mut impl Templates, merged: &[Reading]) {
+    for (at, target) in merged.iter().enumerate() {
+        let later = Reading::joined(merged.iter().skip(at + 1).cloned());
+        let later = templates.here(Reading { is_copy: true, is_shallow: true, ..later });
+        let maps: Vec<_> = target.patterns.iter().flat_map(|pattern| maps_in(pattern, templates.values())).collect();
+        for (pattern, key) in maps {
+            let source = later.entry(Some(&key));
+            templates.notes().write_over(pattern.then(Key::Named(key)), source);
+        }
+        for (key, entry) in &target.entries {
+            let Key::Named(key) = key else { continue };
+            templates.write(entry, later.entry(Some(key)));
+        }
+    }
+}
+
+/// The keys of the values at a pattern that are maps themselves.
+fn maps_in(pattern: &Pattern, values: &Value) -> BTreeSet<(Pattern, String)> {
+    let maps = found(pattern, values).into_iter().filter_map(Value::as_object).flatten();
+    maps.filter(|(_, value)| value.is_object()).map(|(key, _)| (pattern.clone(), key.clone())).collect()
+}
+
 /// A copy: nobody else holds it, or what is in it.
 fn copied(templates: &mut impl Templates, value: Reading) -> Reading {
     let entries = value.entries.into_iter().map(|(key, entry)| (key, copied(templates, entry))).collect();
-    let copy = Reading { entries, maps: BTreeSet::new(), is_copy: true, is_inside: false, ..value };
+    let copy = Reading { entries, maps: BTreeSet::new(), is_copy: true, is_shallow: false, is_inside: false, ..value };
     if copy.entries.is_empty() && copy.patterns.is_empty() && copy.decisions.is_empty() {
         return copy;
     }
@@ -263,16 +293,21 @@ fn collect_templates(value: &Value, texts: &mut BTreeSet<String>) {
     }
 }
 
-fn dict(entries: &[Reading]) -> Reading {
+fn dict(templates: &mut impl Templates, entries: &[Reading]) -> Reading {
     let mut dict = Reading::default();
     for entry in entries.chunks(2) {
         let [key, value] = entry else { continue };
-        add(&mut dict, key, value);
+        add(templates, &mut dict, key, value);
     }
     dict
 }
 
-fn add(map: &mut Reading, key: &Reading, value: &Reading) {
+fn add(templates: &mut impl Templates, map: &mut Reading, key: &Reading, value: &Reading) {
+    if !key.is_exact() {
+        // Which keys it has hangs on this one.
+        templates.notes().use_of(key);
+        map.decisions.extend(templates.notes().reading.last());
+    }
     map.writes.names_hook |= key.writes.names_hook;
     let is_object = value.texts().any(is_judged) || !value.is_exact();
     map.writes.names_object |= is_object && key.texts().any(|key| key == "kind");

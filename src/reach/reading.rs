@@ -61,6 +61,8 @@ pub(super) struct Reading {
     pub(super) is_made: bool,
     /// A copy: what is written into it is not written into the values.
     pub(super) is_copy: bool,
+    /// Only it is a copy: the maps in it are those of the values.
+    pub(super) is_shallow: bool,
     /// It lies somewhere in its maps, and is none of them.
     pub(super) is_inside: bool,
     /// It stands for all that was in it, too.
@@ -107,7 +109,17 @@ impl Literal {
 
 /// The values that stand at a pattern.
 pub(super) fn found<'v>(pattern: &Pattern, values: &'v Value) -> Vec<&'v Value> {
-    pattern.0.iter().fold(vec![values], |values, key| {
+    let mut found = found_at(&pattern.0, values);
+    // Every chart has the outermost one's `global`.
+    let global = pattern.0.iter().position(|key| *key == Key::Named("global".to_owned())).filter(|at| *at > 0);
+    if let Some(keys) = global.and_then(|at| pattern.0.get(at..)) {
+        found.extend(found_at(keys, values));
+    }
+    found
+}
+
+fn found_at<'v>(keys: &[Key], values: &'v Value) -> Vec<&'v Value> {
+    keys.iter().fold(vec![values], |values, key| {
         let below = values.into_iter().flat_map(|value| match (key, value) {
             (Key::Named(key), value) => value.get(key).into_iter().collect::<Vec<_>>(),
             (Key::Any, Value::Object(fields)) => fields.values().collect(),
@@ -207,9 +219,10 @@ impl Reading {
             return;
         }
         if self.has_no_place() {
-            (self.is_copy, self.is_inside) = (other.is_copy, other.is_inside);
+            (self.is_copy, self.is_shallow, self.is_inside) = (other.is_copy, other.is_shallow, other.is_inside);
         } else if !other.has_no_place() {
             self.is_copy &= other.is_copy;
+            self.is_shallow |= other.is_shallow;
             self.is_inside |= other.is_inside;
         }
         self.is_made |= other.is_made;
@@ -314,7 +327,7 @@ impl Reading {
         let mut found = Self::hanging(self.decisions.clone());
         found.is_made = self.is_made || (self.entries.is_empty() && self.tops.is_empty());
         if !self.patterns.is_empty() {
-            (found.is_copy, found.is_inside) = (self.is_copy, self.is_copy);
+            (found.is_copy, found.is_inside) = (self.is_copy && !self.is_shallow, self.is_copy);
             if self.is_copy {
                 found.maps.extend(&self.maps);
             }

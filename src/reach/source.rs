@@ -1,6 +1,6 @@
 //! A template's source, parsed.
 
-use gotmpl::parse::{ListNode, Parser};
+use gotmpl::parse::{ListNode, Node, Parser};
 
 /// The parser goes one call deeper for each `else` of a chain.
 const MOST_ELSE: usize = 20_000;
@@ -26,4 +26,12 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Source, String> {
     let (body, defined) = parsed.map_err(|error| error.to_string())?;
     let defined = defined.into_iter().map(|define| (define.name.to_string(), define.body)).collect();
     Ok(Source { body, defined })
+}
+
+/// Go puts a template without any text in the place of none that has some.
+pub(super) fn is_empty(body: &ListNode) -> bool {
+    body.nodes.iter().all(|node| match node {
+        Node::Text(text) => text.text.trim().is_empty(),
+        node => matches!(node, Node::Define(_)),
+    })
 }

@@ -9,11 +9,12 @@ use serde_json::Value;
 
 use super::effort::{begin_file, is_spent};
 use super::functions::{self, Templates};
+use super::line::Line;
 use super::notes::{Gap, Notes, OF_THE_DOT, Role};
 use super::reading::{Literal, Reading, Writes, found};
 use super::scope::Scope;
 use super::source::{self, Source};
-use super::words::{holds_hook, is_judged, kind_of, names_hook};
+use super::words::{holds_hook, holds_object, names_hook};
 
 /// Far above what the largest charts take, so that a walk ends.
 const MOST_STEPS: usize = 150_000;
@@ -86,10 +87,10 @@ pub(super) struct Walker<'c> {
     around: Vec<usize>,
     /// Where the function stands that is called, and how many maps it has made.
     site: (usize, usize),
-    /// What stands in the line so far.
-    line: String,
+    line: Line,
     calls: BTreeMap<Key, Call>,
-    open: BTreeSet<Key>,
+    /// The calls that have not come to their ends, with their decisions and walks.
+    open: BTreeMap<Key, (usize, usize)>,
     dots: BTreeMap<String, Dots>,
     /// What was written since the last command, and what the template that is being walked has written.
     written: Effects,
@@ -111,9 +112,9 @@ impl<'c> Walker<'c> {
             file: 0,
             around: Vec::new(),
             site: (0, 0),
-            line: String::new(),
+            line: Line::default(),
             calls: BTreeMap::new(),
-            open: BTreeSet::new(),
+            open: BTreeMap::new(),
             dots: BTreeMap::new(),
             written: Effects::new(),
             effects: Effects::new(),
@@ -132,7 +133,9 @@ impl<'c> Walker<'c> {
     pub(super) fn read(&mut self, name: &str, text: &str) -> Result<(), String> {
         let Source { body, defined } = source::parse(name, text)?;
         for (name, body) in defined {
-            self.named.insert(name, Rc::new(body));
+            if !source::is_empty(&body) || !self.named.contains_key(&name) {
+                self.named.insert(name, Rc::new(body));
+            }
         }
         self.named.insert(name.to_owned(), Rc::new(body));
         Ok(())
@@ -145,7 +148,7 @@ impl<'c> Walker<'c> {
         let Some(body) = self.named.get(name).cloned() else { return dot };
         self.file = file;
         self.around = around.to_vec();
-        self.line.clear();
+        self.line = Line::default();
         self.effects.clear();
         self.dots.clear();
         let (_, before) = self.notes.begin(Some(file));
@@ -205,15 +208,15 @@ impl<'c> Walker<'c> {
     fn text(&mut self, text: &str) {
         let mut lines = text.split('\n').peekable();
         while let Some(piece) = lines.next() {
-            self.line.push_str(piece);
-            if names_hook(piece) && !self.line.trim_start().starts_with('#') {
+            self.line.push(piece);
+            if names_hook(piece) && !self.line.is_comment() {
                 self.meet(Role::Hook);
             }
-            if kind_of(&self.line).is_some_and(is_judged) {
+            if self.line.is_object() {
                 self.meet(Role::Object);
             }
             if lines.peek().is_some() {
-                self.line.clear();
+                self.line = Line::default();
             }
         }
     }
@@ -226,11 +229,11 @@ impl<'c> Walker<'c> {
         }
         self.notes.record(id, &value);
         self.meet_written(&value);
-        if value.writes().names_hook || self.writes_hook(&value) || names_hook(&self.line) {
+        if value.writes().names_hook || self.writes(&value, holds_hook) || self.line.names_hook() {
             self.notes.decides(id, Role::Hook, self.file);
             self.meet(Role::Hook);
         }
-        if value.writes().names_object || kind_of(&self.line) == Some("") {
+        if value.writes().names_object || self.writes(&value, holds_object) || self.line.asks_for_kind() {
             self.notes.decides(id, Role::Object, self.file);
             self.meet(Role::Object);
         }
@@ -247,12 +250,10 @@ impl<'c> Walker<'c> {
         }
     }
 
-    /// A value that is written has the annotation's key in it.
-    fn writes_hook(&self, value: &Reading) -> bool {
-        value
-            .all_patterns()
-            .iter()
-            .any(|pattern| !pattern.0.is_empty() && found(pattern, self.values).iter().any(|value| holds_hook(value)))
+    /// One of the values that are written holds that.
+    fn writes(&self, value: &Reading, holds: fn(&Value) -> bool) -> bool {
+        let patterns = value.all_patterns().into_iter().filter(|pattern| !pattern.0.is_empty());
+        patterns.into_iter().any(|pattern| found(&pattern, self.values).into_iter().any(holds))
     }
 
     fn branch(&mut self, branch: &BranchNode, scope: &mut Scope, sets_dot: bool) -> bool {
@@ -268,16 +269,24 @@ impl<'c> Walker<'c> {
         if sets_dot {
             scope.leave();
         }
+        let after = self.leave_line(id, line);
         if let Some(other) = &branch.else_body {
-            let line = mem::replace(&mut self.line, line);
             leaves |= self.list(other, scope);
-            self.line = line;
         }
+        self.line.or(after);
         scope.forget_from(variables);
         if !leaves {
             self.around.pop();
         }
         leaves
+    }
+
+    /// A block in a line ends that the line may as well have gone on without.
+    fn leave_line(&mut self, id: usize, before: Line) -> Line {
+        if self.line.begins_kind(&before) {
+            self.notes.decides(id, Role::Object, self.file);
+        }
+        mem::replace(&mut self.line, before)
     }
 
     fn range(&mut self, branch: &BranchNode, scope: &mut Scope) {
@@ -292,8 +301,9 @@ impl<'c> Walker<'c> {
         number.decisions.insert(id);
         let assigned = if branch.pipe.decl.len() > 1 { vec![number, item.clone()] } else { vec![item.clone()] };
         self.assign(&branch.pipe, &assigned, scope, &[id]);
-        let declared = scope.declared();
+        let (declared, line) = (scope.declared(), self.line.clone());
         for turn in 0..MOST_TURNS {
+            self.line.clone_from(&line);
             let before = scope.assigned();
             let assigned = self.assigned;
             scope.enter(item.clone());
@@ -307,9 +317,11 @@ impl<'c> Walker<'c> {
             }
         }
         self.around.truncate(around + 1);
+        let after = self.leave_line(id, line);
         if let Some(other) = &branch.else_body {
             self.list(other, scope);
         }
+        self.line.or(after);
         scope.forget_from(variables);
         self.around.truncate(around);
     }
@@ -433,10 +445,11 @@ impl<'c> Walker<'c> {
             return Reading::hanging(BTreeSet::new());
         }
         // A template that calls itself with the same dot would never end.
-        if !self.open.insert(key.clone()) {
-            return Reading::hanging(BTreeSet::new());
+        if let Some((decision, unit)) = self.open.get(&key).copied() {
+            self.notes.calls(unit);
+            return Reading { is_copy: true, ..Reading::hanging(BTreeSet::from([decision])) };
         }
-        let call = self.walk_call(name, key.2.clone(), body, on);
+        let call = self.walk_call(&key, body, on);
         self.open.remove(&key);
         let (made, input, effects) = (call.made(), call.input, call.effects.clone());
         self.calls.insert(key, call);
@@ -450,7 +463,7 @@ impl<'c> Walker<'c> {
         let file = if dot.all_decisions().is_empty() { None } else { Some(self.file) };
         let key = (name.to_owned(), file, dot);
         let dots = self.dots.entry(key.0.clone()).or_default();
-        let is_known = self.calls.contains_key(&key) || self.open.contains(&key);
+        let is_known = self.calls.contains_key(&key) || self.open.contains_key(&key);
         if is_known || (dots.walked < MOST_DOTS && dots.open < DEEPEST_RECURSION) {
             return (key, false);
         }
@@ -461,7 +474,8 @@ impl<'c> Walker<'c> {
         ((key.0, file, dots.rest.clone()), true)
     }
 
-    fn walk_call(&mut self, name: &str, dot: Reading, body: &ListNode, on: BTreeSet<usize>) -> Call {
+    fn walk_call(&mut self, key: &Key, body: &ListNode, on: BTreeSet<usize>) -> Call {
+        let (name, _, dot) = key;
         let (decision, input) = (self.notes.decision(), self.notes.decision());
         if let Some(input) = self.notes.decisions.get_mut(input) {
             input.on = on;
@@ -469,10 +483,11 @@ impl<'c> Walker<'c> {
         self.enters(name, 1);
         let (met, input_before) = (self.met, self.notes.input.replace(input));
         let (unit, unit_before) = self.notes.begin(None);
+        self.open.insert(key.clone(), (decision, unit));
         // What is written there stands where the caller writes the result, if it does.
         let caller = (mem::take(&mut self.around), mem::take(&mut self.notes.reading), mem::take(&mut self.line));
         let effects = mem::take(&mut self.effects);
-        self.list(body, &mut Scope::of(dot));
+        self.list(body, &mut Scope::of(dot.clone()));
         let effects = mem::replace(&mut self.effects, effects);
         (self.around, self.notes.reading, self.line) = caller;
         self.notes.end(unit_before);

@@ -24,6 +24,19 @@ pub(super) fn is_judged(kind: &str) -> bool {
     ["Job", "ServiceAccount"].contains(&kind)
 }
 
+/// A value is a Job or a `ServiceAccount`, or has one in it.
+pub(super) fn holds_object(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.lines().any(|line| kind_of(line).is_some_and(is_judged)),
+        Value::Array(items) => items.iter().any(holds_object),
+        Value::Object(fields) => {
+            let kind = fields.get("kind").and_then(Value::as_str);
+            kind.is_some_and(is_judged) || fields.values().any(holds_object)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
 /// A value has the annotation's key in it.
 pub(super) fn holds_hook(value: &Value) -> bool {
     match value {

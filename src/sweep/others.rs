@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Number, Value, json};
 
+use super::schema;
 use crate::reach::{Key, Literal, Reach};
 use crate::value::ValuePath;
 
@@ -30,8 +31,8 @@ impl Others<'_> {
     pub(super) fn all(&self) -> Vec<Value> {
         let mut others = Vec::new();
         let all = self.listed().into_iter().chain(self.compared()).chain(self.of_type());
-        for value in all.filter(|value| value != self.from && !(value.is_null() && self.from.is_null())) {
-            if !others.contains(&value) {
+        for value in all.filter(|value| value != self.from) {
+            if !others.contains(&value) && schema::may_be(self.schemas, &value) {
                 others.push(value);
             }
         }

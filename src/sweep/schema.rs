@@ -18,6 +18,28 @@ pub(super) fn at<'c>(chart: &'c Chart, path: &ValuePath) -> Vec<&'c Value> {
     found
 }
 
+/// The value may stand there, as far as can be told of texts: a render with another one would be refused.
+pub(super) fn may_be(schemas: &[&Value], value: &Value) -> bool {
+    let Some(text) = value.as_str() else { return true };
+    let says = |schema: &&&Value| ["type", "enum", "const", "minLength"].iter().any(|key| schema.get(key).is_some());
+    let mut saying = schemas.iter().filter(says).peekable();
+    saying.peek().is_none() || saying.any(|schema| allows(schema, text))
+}
+
+fn allows(schema: &Value, text: &str) -> bool {
+    let is_of_type = match schema.get("type") {
+        Some(Value::String(one)) => one == "string",
+        Some(Value::Array(types)) => types.iter().any(|one| one == "string"),
+        Some(_) | None => true,
+    };
+    let listed = schema.get("enum").and_then(Value::as_array);
+    let least = schema.get("minLength").and_then(Value::as_u64).unwrap_or_default();
+    is_of_type
+        && listed.is_none_or(|listed| listed.iter().any(|one| one == text))
+        && schema.get("const").is_none_or(|one| one == text)
+        && text.chars().count() as u64 >= least
+}
+
 fn within<'c>(root: &'c Value, steps: &[Step]) -> Vec<&'c Value> {
     let mut schemas = alternatives(root, root, MOST_REFERENCES);
     for step in steps {
@@ -41,4 +63,32 @@ fn alternatives<'c>(root: &'c Value, schema: &'c Value, most: usize) -> Vec<&'c 
     let lists = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|key| schema.get(key)?.as_array()).flatten();
     let below = referred.into_iter().chain(lists).flat_map(|below| alternatives(root, below, most));
     [schema].into_iter().chain(below).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::may_be;
+
+    #[test]
+    fn a_text_that_a_schema_refuses_is_not_tried() {
+        for (schemas, value, expected) in [
+            (json!([]), json!(""), true),
+            (json!([{"description": "a"}]), json!(""), true),
+            (json!([{"enum": ["a", "b"]}]), json!(""), false),
+            (json!([{"enum": ["a", "b"]}]), json!("b"), true),
+            (json!([{"const": "a"}]), json!("b"), false),
+            (json!([{"type": "string", "minLength": 1}]), json!(""), false),
+            (json!([{"type": "string"}]), json!(""), true),
+            (json!([{"type": ["null", "string"]}]), json!(""), true),
+            (json!([{"type": "boolean"}]), json!("a"), false),
+            // One of them is enough.
+            (json!([{"anyOf": []}, {"enum": ["a"]}, {"type": "string"}]), json!(""), true),
+            (json!([{"enum": ["a"]}]), json!(1), true),
+        ] {
+            let schemas: Vec<&Value> = schemas.as_array().unwrap().iter().collect();
+            assert_eq!(may_be(&schemas, &value), expected, "{schemas:?} {value}");
+        }
+    }
 }

@@ -64,6 +64,11 @@ impl Contents {
         Self { operation, revision: record.version, namespace: Shown(&record.namespace).to_string(), hooks, resources }
     }
 
+    /// As Helm treats it where it is told to run no hooks.
+    pub(crate) fn without_hooks(self) -> Self {
+        Self { hooks: Vec::new(), ..self }
+    }
+
     /// Whether the hook has run until this operation is over. What an install ran is known; later ones ran everything.
     fn has_run(&self, hook: &Hook) -> bool {
         let now = [self.operation.pre(), self.operation.post()];

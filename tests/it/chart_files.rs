@@ -69,7 +69,9 @@ fn rendered(helm: &Path, chart: &Path) -> Option<String> {
 
 fn copied(chart: &Path, into: &Path) -> Option<std::path::PathBuf> {
     fs::create_dir_all(into).unwrap();
-    copy(chart, Changes { revision: 2, values: None, clock: Clock::AYearLater }, into).ok().map(|(path, _)| path)
+    copy(chart, Changes { revision: 2, values: None, clock: Clock::AYearLater, prints: false }, into)
+        .ok()
+        .map(|copied| copied.chart)
 }
 
 #[test]

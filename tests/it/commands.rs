@@ -16,8 +16,21 @@ use crate::helms::{command, folder, helms, path_with, path_with_script, stable_h
 /// Signs, and asks then what a user asks.
 const RELEASE: &str = ".github/workflows/release.yml";
 
+/// Has a script in Helm's place, and `make e2e` the real one.
+const GUARD: &str = "tests/it/guard.rs";
+
 /// What wants a cluster, a repository, or minutes: how it begins, and which file runs the same with which words.
-const ELSEWHERE: [(&str, &str, &str); 25] = [
+const ELSEWHERE: [(&str, &str, &str); 31] = [
+    ("stable-hooks upgrade orders", GUARD, "[\"upgrade\", \"orders\", \"./chart\", \"-n\", \"shop\"]"),
+    ("stable-hooks --check-only", GUARD, "[\"--check-only\", \"-o\", format, \"upgrade\""),
+    ("stable-hooks --fail-on warn upgrade", GUARD, "[\"--fail-on\", \"warn\", \"upgrade\", \"orders\", \"./chart\"]"),
+    ("STABLE_HOOKS_ARGS=", GUARD, "env(\"STABLE_HOOKS_ARGS\""),
+    (
+        "PATH=$PWD/guarded:$PATH helm upgrade",
+        GUARD,
+        "symlink(env!(\"CARGO_BIN_EXE_stable-hooks\"), folder.join(\"helm\"))",
+    ),
+    ("stable-hooks --accept", GUARD, "[\"--accept\", \"release-identity-flip\", \"-n\", \"shop\", \"upgrade\""),
     (
         "stable-hooks chart charts/orders --against-all",
         "tests/it/chart_history.rs",

@@ -207,7 +207,7 @@ fn docs_the_command_line_s_page_has_each_verb_and_its_options_and_no_others() {
     let mut known = BTreeSet::from(["--help".to_owned()]);
     for verb in verbs.filter(|verb| *verb != "help") {
         assert!(page.contains(&format!("\n## {verb}\n")), "{verb}");
-        for line in help(&[verb, "--help"]).lines().map(str::trim_start).filter(|line| line.starts_with('-')) {
+        for line in help(&["help", verb]).lines().map(str::trim_start).filter(|line| line.starts_with('-')) {
             let options = line.split([' ', ',']).filter(|word| word.starts_with("--"));
             known.extend(options.map(str::to_owned));
         }

@@ -136,6 +136,7 @@ const STACKS: [(&str, &[&str]); 4] = [
             "private",
             "escaped",
             "invocation",
+            "words",
             "value",
             "changes",
             "settings",

@@ -14,7 +14,7 @@ use crate::storage::{Label, Storage};
 use crate::yaml::Head;
 
 /// One object of a rendered text.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Document {
     /// The path of its template, from the chart's name on; empty where it is not said.
     pub template: String,

@@ -99,10 +99,18 @@ impl<'a> Release<'a> {
         self.namespace != self.objects_namespace
     }
 
+    /// The hooks that Helm minds: none where it is told to run none.
+    pub(crate) fn hooks(&self) -> &[HookDocument<'a>] {
+        if self.runs_no_hooks() { &[] } else { &self.record.hooks }
+    }
+
+    fn runs_no_hooks(&self) -> bool {
+        self.told.is_some_and(|told| told.runs_no_hooks)
+    }
+
     /// The hooks that this operation runs, in the order in which it runs them.
     pub(crate) fn hooks_now(&self) -> impl Iterator<Item = &HookDocument<'a>> {
-        let runs_none = self.told.is_some_and(|told| told.runs_no_hooks);
-        let hooks: &[HookDocument<'a>] = if runs_none { &[] } else { &self.record.hooks };
+        let hooks = self.hooks();
         let at = |event: Event| hooks.iter().filter(move |hook| hook.events.contains(&event));
         let (pre, post) = (self.operation.pre(), self.operation.post());
         at(pre).chain(at(post).filter(move |hook| !hook.events.contains(&pre)))
@@ -120,12 +128,12 @@ impl<'a> Release<'a> {
 
     /// The hook runs before the release's resources are touched.
     pub(crate) fn runs_before_resources(&self, hook: &HookDocument<'_>) -> bool {
-        hook.events.contains(&self.operation.pre())
+        !self.runs_no_hooks() && hook.events.contains(&self.operation.pre())
     }
 
     /// The hook runs when the release's resources are there.
     pub(crate) fn runs_after_resources(&self, hook: &HookDocument<'_>) -> bool {
-        hook.events.contains(&self.operation.post())
+        !self.runs_no_hooks() && hook.events.contains(&self.operation.post())
     }
 
     /// This operation runs the hook more than once: at both events, or at one that is written twice.

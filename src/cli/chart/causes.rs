@@ -10,17 +10,17 @@ use serde_json::Value;
 use stable_hooks_policy::name::Name;
 
 use super::renders::{Made, Renders};
-use super::trial::{Failures, Own, Printed, Said, Trouble};
+use super::trial::{Failures, Own, Printed, Said, Trouble, written};
 use super::upgraded::Upgraded;
 use crate::cli::outcome::Told;
 use crate::cli::side_by_side::side_by_side;
 use crate::flips::{Answer, Answers, Candidate, Candidates};
-use crate::helm::chart::{Changes, copy_that_prints};
+use crate::helm::chart::{Changes, copy};
 use crate::helm::folder::Part;
 use crate::helm::values::{Reuse, Values};
 use crate::helm::{Helm, HelmError, Options};
 use crate::judged::ValueChange;
-use crate::private::write;
+use crate::reach::Chart;
 use crate::records::chart::Taken;
 use crate::render::Render;
 
@@ -127,7 +127,7 @@ impl Causes<'_> {
             // It lacks the values of some subcharts, which then count as changed.
             Err(_) => chart_values.and_then(|json| serde_json::from_slice(&json).ok()).unwrap_or_default(),
         };
-        let said = Said::new(self.renders, &given, [&installed, &upgrade]);
+        let said = Said::new(&self.renders.sources, [&installed, &upgrade]);
         let unchanged = unchanged.and_then(|printed| self.judged(printed));
         Ok(Sides { chart, stored, installed, upgrade, unchanged, said })
     }
@@ -138,10 +138,10 @@ impl Causes<'_> {
         let copied = self.folder.change(|folder| {
             let folder = folder.join(name);
             fs::create_dir(&folder)?;
-            let changes = Changes { revision: *revision, values, clock: *clock };
-            copy_that_prints(&self.renders.chart, changes, &folder)
+            let changes = Changes { revision: *revision, values, clock: *clock, prints: true };
+            copy(&self.renders.chart, changes, &folder)
         });
-        copied.map_err(|error| Trouble::Helm(HelmError::Copy(error)))
+        copied.map(|copied| copied.chart).map_err(|error| Trouble::Helm(HelmError::Copy(error)))
     }
 
     /// The installed values with one changed.
@@ -152,20 +152,13 @@ impl Causes<'_> {
         installed: &Value,
         stored: &Values,
     ) -> Result<Values, Trouble> {
-        let mut values = stored.clone();
-        for (overlay, at) in candidate.overlays(installed).zip(0..) {
-            let path = self.folder.change(|folder| {
-                let path = folder.join(format!("changed-{number}-{at}.json"));
-                write(&path, overlay.to_string().as_bytes()).map(|()| path)
-            });
-            values = values.under(path.map_err(|error| error.to_string())?);
-        }
-        Ok(values)
+        let overlays = written(self.folder, &format!("changed-{number}"), candidate.overlays(installed))?;
+        Ok(overlays.into_iter().fold(stored.clone(), Values::under))
     }
 
     fn render_with(&self, candidate: &Candidate, chart: &Path, values: Values) -> Result<Printed, Trouble> {
         let printed = self.render(chart, values)?;
-        if candidate.is_in(&printed.values) {
+        if candidate.change.is_in(&printed.values) {
             return Ok(printed);
         }
         Err("Helm does not take it from a file as the upgrade has it".to_owned().into())
@@ -174,7 +167,7 @@ impl Causes<'_> {
     fn render(&self, chart: &Path, values: Values) -> Result<Printed, Trouble> {
         let options = Options { values, ..self.made.options.clone() };
         let output = Helm::of_the_user().upgrade(chart, &options).map_err(Trouble::Helm)?;
-        Printed::of(&output)
+        Printed::of(output)
     }
 
     fn judged(&self, Printed { render, dropped, .. }: Printed) -> Result<BTreeSet<Name>, Trouble> {
@@ -184,7 +177,8 @@ impl Causes<'_> {
 
 impl Found {
     fn new(answers: Answers, renders: &Renders) -> Self {
-        Self { answers, own: Own::of(renders) }
+        let sources = &renders.sources;
+        Self { answers, own: Own::of(&Chart::of(&sources.all()), sources) }
     }
 
     /// Why the object flips, and the values that flip it.

@@ -36,6 +36,7 @@ use crate::kubectl;
 use crate::records::StoredRecord;
 use crate::render::Render;
 use crate::sweep::Limits;
+use crate::words::counted;
 
 /// The release before the upgrade; its verdict only where it is judged as well.
 type Before = (StoredRecord, Option<Judged>);
@@ -111,7 +112,7 @@ pub(super) fn compare(
     let release = Upgraded::of(installed, &arguments.release_namespace(), judge)?;
     let mut is_rendered = true;
     let renders = match (task, &arguments.install, &arguments.upgrade) {
-        (Some(task), _, _) => Renders::rendered(arguments, task, release.as_ref(), told),
+        (Some(task), _, _) => Renders::rendered(arguments, task, release.as_ref(), sweep.is_some(), told),
         (None, Some(install), Some(upgrade)) => Renders::given(arguments, [install, upgrade], told),
         (None, _, _) => Err(Failure("there is no chart to judge".to_owned())),
     };
@@ -216,7 +217,6 @@ fn sides(render: &Render) -> BTreeSet<([&str; 3], bool)> {
 
 /// How much a render holds.
 fn contents(render: &Render) -> String {
-    let counted = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
     let hooks = render.documents.iter().filter(|document| document.head.annotations.contains_key(HOOK)).count();
     format!("{} and {}", counted(hooks, "hook"), counted(render.documents.len() - hooks, "resource"))
 }
@@ -290,11 +290,12 @@ impl Compare<'_> {
             }
         };
         let judge = |operation, before: &Render, upgrade: &Render| {
-            let judged = self.judge_pair(operation, before, upgrade)?;
+            let judged = self.judge_pair(operation, before, upgrade, &Templates::new())?;
             let flips = judged.findings.into_iter().filter(is_flip);
             Ok(flips.map(|finding| (finding.object, finding.message)).collect())
         };
-        let sweep = Sweep { task: self.task?, renders: self.renders, made, settings: &settings, judge: &judge, limits };
+        let (task, printing) = (self.task?, made.printing.as_ref()?);
+        let sweep = Sweep { task, renders: self.renders, made, printing, settings: &settings, judge: &judge, limits };
         Some(sweep.run(told))
     }
 
@@ -391,11 +392,17 @@ impl Compare<'_> {
         let Renders { install: Some(before), upgrade, .. } = self.renders else {
             return Err("there is no render to upgrade from".to_owned());
         };
-        self.judge_pair(operation, before, upgrade)
+        self.judge_pair(operation, before, upgrade, &self.renders.hook_templates)
     }
 
-    /// The upgrade from one render to another.
-    fn judge_pair(&self, operation: Operation, before: &Render, upgrade: &Render) -> Result<Judged, String> {
+    /// The upgrade from one render to another, whose record holds these templates.
+    fn judge_pair(
+        &self,
+        operation: Operation,
+        before: &Render,
+        upgrade: &Render,
+        templates: &Templates,
+    ) -> Result<Judged, String> {
         let namespace = &self.renders.namespace;
         let name = self.arguments.release_name();
         let (version, status, left) = match operation {
@@ -403,7 +410,7 @@ impl Compare<'_> {
             Operation::Upgrade | Operation::Rollback => (2, "pending-upgrade", before.left_by_upgrade(name, namespace)),
         };
         let before = self.record(&Revision { version, status, templates: &Templates::new(), ..self.revision(before) });
-        let upgrade = self.record(&Revision { version: version + 1, ..self.revision(upgrade) });
+        let upgrade = self.record(&Revision { version: version + 1, templates, ..self.revision(upgrade) });
         self.verdict(&upgrade, Some(&before), &self.cluster.with_objects(left))
     }
 

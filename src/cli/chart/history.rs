@@ -22,7 +22,7 @@ use crate::cli::outcome::{Failure, Told};
 use crate::cli::progress::Progress;
 use crate::cli::side_by_side::side_by_side;
 use crate::helm::Helm;
-use crate::helm::chart::of_hooks;
+use crate::helm::chart::{Sources, of_hooks};
 use crate::helm::folder::Folder;
 use crate::judged::{Finding, Flip, Judged, Place, VersionRuns};
 use pairs::{After, Change, Flips, Same, Upgrade, alike, not_judged};
@@ -190,7 +190,7 @@ impl Versions<'_> {
             soon: None,
             apply_method,
             hook_templates: of_hooks(&templates),
-            templates,
+            sources: Sources { templates, ..Sources::default() },
             dropped: Vec::new(),
             made: None,
         };

@@ -5,11 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use helm::HOOK;
 use helm::operation::Operation;
 use helm::record::ApplyMethod;
 use helm::write::Document;
+use serde_json::Value;
 use stable_hooks_policy::name::Name;
 use stable_hooks_policy::shown::Shown;
 
@@ -17,7 +19,9 @@ use super::arguments::RenderArguments;
 use super::task::{GivenValues, Task};
 use super::upgraded::Upgraded;
 use crate::cli::outcome::{Failure, Told, read};
-use crate::helm::chart::{Changes, Clock, Templates, ask_for_the_time, copy, of_hooks, that_look_up};
+use crate::helm::chart::{
+    Changes, Clock, Copied, Sources, Templates, ask_for_the_time, copy, of_hooks, take_values, that_look_up,
+};
 use crate::helm::folder::Part;
 use crate::helm::line::line_of;
 use crate::helm::said::{dropped_hooks, lines_besides, missing_dependencies};
@@ -43,7 +47,7 @@ pub(super) struct Renders {
     pub(super) apply_method: ApplyMethod,
     /// The sources of the templates that make hooks, as a record holds them.
     pub(super) hook_templates: Templates,
-    pub(super) templates: Templates,
+    pub(super) sources: Sources,
     /// The `helm.sh/hook` of each document that Helm has left out of the upgrade, because it knows no such event.
     pub(super) dropped: Vec<String>,
     /// What the upgrade was rendered with, where Helm did that here.
@@ -60,6 +64,32 @@ pub(super) struct Made {
     pub(super) clock: Clock,
     /// An install where no upgrade could be rendered.
     pub(super) operation: Operation,
+    /// Where that was asked for.
+    pub(super) printing: Option<Printing>,
+}
+
+/// The copy of a chart whose renders hold its values.
+pub(super) struct Printing {
+    pub(super) copy: PathBuf,
+    /// Those of the render; `None` where it holds none that can be read.
+    pub(super) values: Option<Value>,
+    /// How long that render took.
+    pub(super) time: Duration,
+}
+
+impl Printing {
+    /// Renders the copy, and takes the values out where it prints them.
+    fn render(
+        copy: PathBuf,
+        prints: bool,
+        render: impl FnOnce(&Path) -> Result<Output, HelmError>,
+    ) -> Result<(Rendered, Option<Self>), HelmError> {
+        let begun = Instant::now();
+        let mut output = render(&copy)?;
+        let time = begun.elapsed();
+        let printing = prints.then(|| Self { copy, values: take_values(&mut output.stdout), time });
+        Ok((Rendered::from(output), printing))
+    }
 }
 
 impl Renders {
@@ -81,8 +111,6 @@ impl Renders {
         let (install, upgrade) = (install?, upgrade?);
         let namespace = arguments.namespace.clone().or_else(|| only_namespace([&install, &upgrade]));
         let namespace = namespace.unwrap_or_else(|| arguments.release_namespace());
-        let (hook_templates, templates) = (Templates::new(), Templates::new());
-        let dropped = Vec::new();
         Ok(Self {
             chart: PathBuf::from(&source),
             source,
@@ -91,18 +119,19 @@ impl Renders {
             upgrade,
             soon: None,
             apply_method: ApplyMethod::ClientSide,
-            hook_templates,
-            templates,
-            dropped,
+            hook_templates: Templates::new(),
+            sources: Sources::default(),
+            dropped: Vec::new(),
             made: None,
         })
     }
 
-    /// Lets `helm` render a chart.
+    /// Lets `helm` render a chart; where it `prints`, its values are known afterwards.
     pub(super) fn rendered(
         arguments: &RenderArguments,
         task: &Task<'_>,
         release: Option<&Upgraded<'_>>,
+        prints: bool,
         told: &mut Told,
     ) -> Result<Self, Failure> {
         let Task { chart, source, old, values, folder } = task;
@@ -119,21 +148,22 @@ impl Renders {
         let (install, upgrade, apply_method) = thread::scope(|scope| {
             // Both at once; most of the time is Helm's.
             let upgrade = scope.spawn(|| {
-                let changes = |clock| Changes { revision: next, values: sides.chart_values.as_deref(), clock };
-                let copied = folder.change(|folder| copy(chart, changes(clock), folder)).map_err(HelmError::Copy)?;
-                let (copied, templates) = copied;
-                let upgrade = Rendered::from(helm.upgrade(&copied, &sides.upgrade)?);
-                if release.is_some() || !ask_for_the_time(&templates) {
-                    return Ok((upgrade, None, templates));
+                let changes =
+                    |clock, prints| Changes { revision: next, values: sides.chart_values.as_deref(), clock, prints };
+                let copied = folder.change(|folder| copy(chart, changes(clock, prints), folder));
+                let Copied { chart: copied, sources } = copied.map_err(HelmError::Copy)?;
+                let upgrade = Printing::render(copied, prints, |copied| helm.upgrade(copied, &sides.upgrade))?;
+                if release.is_some() || !ask_for_the_time(&sources.templates) {
+                    return Ok((upgrade, None, sources));
                 }
                 let soon = folder.change(|folder| {
                     let folder = folder.join("soon");
                     fs::create_dir(&folder)?;
-                    copy(chart, changes(Clock::AMinuteLater), &folder)
+                    copy(chart, changes(Clock::AMinuteLater, false), &folder)
                 });
-                let (copied, _) = soon.map_err(HelmError::Copy)?;
+                let copied = soon.map_err(HelmError::Copy)?.chart;
                 let soon = Rendered::from(helm.upgrade(&copied, &sides.upgrade)?);
-                Ok((upgrade, Some(soon.render), templates))
+                Ok((upgrade, Some(soon.render), sources))
             });
             // A release that is installed says it itself.
             let apply_method = sides.install.is_some().then(|| scope.spawn(|| helm.apply_method()));
@@ -144,7 +174,7 @@ impl Renders {
         let install_values = sides.install.as_ref().unwrap_or(&sides.upgrade);
         let install = install.map_err(|error| failure(called_old, old, &install_values.values, error, told))?;
         let upgrade = upgrade.map_err(|_| Failure("cannot render the upgrade".to_owned()))?;
-        let (upgrade, soon, templates) =
+        let ((upgrade, printing), soon, sources) =
             upgrade.map_err(|error| failure(source, chart, &sides.upgrade.values, error, told))?;
         let said = install.as_ref().map(|install| install_values.values.in_the_users_words(&install.said));
         let said = said.unwrap_or_default();
@@ -153,7 +183,7 @@ impl Renders {
         told.say(&lines_besides(&said_of_upgrade, &said));
         let install = install.map(|install| checked(&format!("the install of {called_old}"), install.render, told));
         let upgrade = checked(&format!("the upgrade of {source}"), upgrade.render, told);
-        let hook_templates = of_hooks(&templates);
+        let hook_templates = of_hooks(&sources.templates);
         if !asks_the_cluster(&install_values.more) {
             for path in that_look_up(&hook_templates) {
                 told.remark(&format!(
@@ -172,6 +202,7 @@ impl Renders {
             revision: next,
             clock,
             operation: Operation::Upgrade,
+            printing,
         });
         Ok(Self {
             chart,
@@ -182,7 +213,7 @@ impl Renders {
             soon,
             apply_method,
             hook_templates,
-            templates,
+            sources,
             dropped,
             made,
         })
@@ -196,14 +227,17 @@ impl Renders {
             fs::create_dir(&folder).map(|()| folder)
         });
         let copied = part.and_then(|part| {
-            let changes = Changes { revision: 1, values: None, clock: Clock::AMinuteLater };
+            let changes = Changes { revision: 1, values: None, clock: Clock::AMinuteLater, prints: true };
             folder.change(|_| copy(chart, changes, &part))
         });
-        let (_, templates) = copied.map_err(|error| Failure(format!("{source}: {}", HelmError::Copy(error))))?;
+        let copied = copied.map_err(|error| Failure(format!("{source}: {}", HelmError::Copy(error))))?;
+        let Copied { chart: copied, sources } = copied;
         let given = GivenValues { old: None, ..values.clone() };
         let sides = folder.change(|folder| Sides::of(arguments, &given, None, folder, told)).map_err(Failure)?;
-        let install = Helm::of_the_user().install(chart, &sides.upgrade).map(Rendered::from);
-        let install = install.map_err(|error| failure(source, chart, &sides.upgrade.values, error, told))?;
+        let helm = Helm::of_the_user();
+        let install = Printing::render(copied, true, |copied| helm.install(copied, &sides.upgrade));
+        let (install, printing) =
+            install.map_err(|error| failure(source, chart, &sides.upgrade.values, error, told))?;
         let namespace = sides.upgrade.namespace.clone();
         let made = Made {
             install: None,
@@ -212,6 +246,7 @@ impl Renders {
             revision: 1,
             clock: Clock::AMinuteLater,
             operation: Operation::Install,
+            printing,
         };
         Ok(Self {
             chart: chart.clone(),
@@ -220,9 +255,9 @@ impl Renders {
             install: None,
             upgrade: checked(&format!("the install of {source}"), install.render, told),
             soon: None,
-            apply_method: Helm::of_the_user().apply_method(),
-            hook_templates: of_hooks(&templates),
-            templates,
+            apply_method: helm.apply_method(),
+            hook_templates: of_hooks(&sources.templates),
+            sources,
             dropped: Vec::new(),
             made: Some(made),
         })
@@ -234,10 +269,10 @@ impl Renders {
         let copied = folder.change(|folder| {
             let folder = folder.join("again");
             fs::create_dir(&folder)?;
-            let changes = Changes { revision: *revision, values: chart_values.as_deref(), clock: clock.other() };
-            copy(&self.chart, changes, &folder)
+            let (values, clock) = (chart_values.as_deref(), clock.other());
+            copy(&self.chart, Changes { revision: *revision, values, clock, prints: false }, &folder)
         });
-        Some(Rendered::from(Helm::of_the_user().upgrade(&copied.ok()?.0, options).ok()?).render)
+        Some(Rendered::from(Helm::of_the_user().upgrade(&copied.ok()?.chart, options).ok()?).render)
     }
 
     /// The hooks that Helm has dropped from the upgrade, by the templates that can have made them.
@@ -251,7 +286,7 @@ impl Renders {
         let mut charts = vec![self.upgrade.chart()];
         charts.extend(self.install.as_ref().map(Render::chart));
         charts.extend(stored.as_deref());
-        by_template(dropped, &self.templates, &charts)
+        by_template(dropped, &self.sources.templates, &charts)
     }
 
     /// Warnings about hooks that Helm has dropped, where nothing is lost by it that was there.
@@ -274,7 +309,7 @@ impl Renders {
     /// Where in the chart an object's field comes from: the file, if the chart is a folder, else as Helm calls it.
     pub(super) fn template(&self, object: &Name, path: &str) -> Option<Place> {
         let renders = [Some(&self.upgrade), self.soon.as_ref(), self.install.as_ref()];
-        let place = origin(renders.into_iter().flatten(), (object, path), &self.namespace, &self.templates)?;
+        let place = origin(renders.into_iter().flatten(), (object, path), &self.namespace, &self.sources.templates)?;
         Some(self.on_disk(place))
     }
 

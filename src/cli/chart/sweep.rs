@@ -2,21 +2,22 @@
 
 mod renderer;
 mod round;
+mod together;
 
-use std::sync::Arc;
-use std::time::Instant;
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::trial::{Failures, Own, Said, Trouble};
+use super::renders::Renders;
+use super::trial::{Failures, Own, Said, printed};
 use crate::cli::outcome::Told;
-use crate::helm::HelmError;
-use crate::helm::chart::files::files;
 use crate::reach::{Blind, Chart, Reach, Role};
 use crate::sweep::{Candidate, candidates};
+use crate::words::counted;
 use renderer::{Renderer, Sides};
 pub(super) use renderer::{Sweep, Swept};
-use round::{Base, Plan, Round};
+use round::{Base, Next, Plan, Round};
+use together::pairs;
 
 /// A Job that a value brings is the ground of a second round; no chart needs more of them.
 const MOST_BASES: usize = 12;
@@ -32,21 +33,14 @@ impl Sweep<'_> {
     }
 
     fn swept(&self, told: &mut Told) -> Result<Swept, String> {
-        let copy = self.copy().map_err(|error| format!("the chart cannot be copied: {error}"))?;
-        let files = files(&self.renders.chart).map_err(|error| error.to_string())?;
-        let chart = Chart::of(&files);
-        let begun = Instant::now();
-        let printed = self.printed(&copy, &[]).map_err(|trouble| match trouble {
-            Trouble::Helm(HelmError::TooSlow { .. }) => self.too_slow(),
-            // Its words have been told with the upgrade, whose render was the same.
-            Trouble::Helm(HelmError::Failed { status, .. }) => format!("helm could not render it once more ({status})"),
-            Trouble::Helm(error) => error.to_string(),
-            Trouble::Other(reason) => reason,
-        })?;
-        if begun.elapsed() > self.limits.time {
+        let Renders { sources, install, upgrade, .. } = self.renders;
+        if self.printing.time > self.limits.time {
             return Err(self.too_slow());
         }
-        let values = chart.values_with(printed.values.clone());
+        let printed = printed(self.printing.values.clone())?;
+        let files = sources.all();
+        let chart = Chart::of(&files);
+        let values = chart.values_with(printed.clone());
         let reach = Reach::of(&chart, &values).map_err(|error| error.to_string())?;
         self.tell_blind_spots(&reach, told);
         let all = candidates(&reach, &chart, &values);
@@ -56,17 +50,19 @@ impl Sweep<'_> {
             let says = if reach.blind.iter().any(is_unread) {
                 "which values decide about its hooks could not be read".to_owned()
             } else {
-                says(0, 1)
+                says(0, 0)
             };
             return Ok(Swept { says, ..Swept::default() });
         }
-        let said = Said::new(self.renders, &copy, [&printed.values, &Value::Null]);
+        let said = Said::new(sources, [&printed, &Value::Null]);
         let installs = self.installs(&values);
-        let own = Own::of_chart(&chart, self.renders);
-        let renderer = Renderer { sweep: self, copy, installs, values: values.clone(), own, said, files };
-        let upgrade = Arc::new(printed.render.reduced());
-        let install = if renderer.installs { renderer.install(&[]).map(Arc::new) } else { Ok(upgrade.clone()) };
-        let install = install.map_err(|trouble| renderer.said.of(trouble))?;
+        let own = Own::of(&chart, sources);
+        let renderer = Renderer { sweep: self, installs, values: values.clone(), own, said, files };
+        let upgrade = self.outlined(upgrade.clone())?;
+        let install = match install {
+            Some(install) if installs => self.outlined(install.clone())?,
+            Some(_) | None => upgrade.clone(),
+        };
         let base = Base::new(Vec::new(), values, Sides { install, upgrade: Some(upgrade) }, self)?;
         let mut swept = Swept::default();
         let renders = self.rounds(&renderer, base, (&chart, &reach), all, &mut swept, told);
@@ -86,14 +82,24 @@ impl Sweep<'_> {
     ) -> usize {
         let mut plan = Plan::new(self.limits.renders, if renderer.installs { 2 } else { 1 });
         let mut failures = Failures::default();
-        let first = Round { renderer, base: &base, number: 0 };
-        let brought = first.run(all, &mut plan, &mut failures, swept);
-        for (base, number) in brought.into_iter().take(MOST_BASES).zip(1..) {
-            let beside =
-                candidates(reach, chart, &base.values).into_iter().filter(|candidate| base.may_flip(candidate));
-            let second = Round { renderer, base: &base, number };
-            second.run(beside.collect(), &mut plan, &mut failures, swept);
-        }
+        let first = Round { renderer, base: &base };
+        let Next { mut bases, quiet, failed } = first.run(all, &mut plan, &mut failures, swept);
+        bases.extend(pairs(&first, &quiet, &mut plan, &mut failures, swept));
+        let mut known = BTreeSet::new();
+        // Several values may bring the same.
+        let bases: Vec<_> = bases.iter().filter(|base| known.insert(base.brought())).collect();
+        let beside = |base: &&Base| {
+            let mut candidates = candidates(reach, chart, &base.values);
+            candidates.retain(|candidate| base.may_flip(candidate));
+            for candidate in &mut candidates {
+                candidate.to.retain(|to| !failed.iter().any(|one| (&one.path, &one.to) == (&candidate.path, to)));
+            }
+            candidates
+        };
+        let rounds = bases.into_iter().map(|base| (Round { renderer, base }, beside(&base)));
+        let rounds = rounds.filter(|(_, candidates)| !candidates.is_empty()).take(MOST_BASES);
+        let (rounds, candidates): (Vec<_>, Vec<_>) = rounds.unzip();
+        together::beside(&rounds, &candidates, &mut plan, &mut failures, swept);
         failures.tell_most(&self.renders.source, told);
         let taken = plan.taken();
         plan.tell(&self.renders.source, self.limits.renders, told);
@@ -101,8 +107,8 @@ impl Sweep<'_> {
     }
 
     fn too_slow(&self) -> String {
-        let seconds = self.limits.time.as_secs();
-        format!("one render takes longer than {seconds} seconds; `--sweep-timeout SECONDS` allows more")
+        let seconds = counted(self.limits.time.as_secs(), "second");
+        format!("one render takes longer than {seconds}; `--sweep-timeout SECONDS` allows more")
     }
 
     fn tell_blind_spots(&self, reach: &Reach, told: &mut Told) {
@@ -121,10 +127,10 @@ impl Sweep<'_> {
 
 /// What was done.
 fn says(deciders: usize, renders: usize) -> String {
-    let counted = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+    let renders = counted(renders, "render");
     match deciders {
         0 => "no value of it decides about a hook".to_owned(),
-        1 => format!("1 value decides about hooks, tried in {}", counted(renders, "render")),
-        _ => format!("{deciders} values decide about hooks, tried in {}", counted(renders, "render")),
+        1 => format!("1 value decides about hooks, tried in {renders}"),
+        _ => format!("{deciders} values decide about hooks, tried in {renders}"),
     }
 }

@@ -21,7 +21,7 @@ use crate::changes::{Detail, changes};
 use crate::cli::arguments::Judge;
 use crate::cli::outcome::{Failure, Told};
 use crate::cli::release::Reading;
-use crate::helm::chart::{Changes, Clock, Templates, copy};
+use crate::helm::chart::{Changes, Clock, Copied, Sources, Templates, copy};
 use crate::helm::folder::{Folder, Part};
 use crate::helm::said::dropped_hooks;
 use crate::helm::{Helm, HelmError, Options};
@@ -117,7 +117,7 @@ impl Texts {
         let mut fail = |error| failure(source, chart, &options.values, error, told);
         let new = new.map_err(&mut fail)?;
         let later = later.map_err(|_| Failure(format!("{source}: cannot render it again")))?;
-        let Later { again, as_revision_2, templates } = later.map_err(&mut fail)?;
+        let Later { again, as_revision_2, sources } = later.map_err(&mut fail)?;
         let before = before.map_err(|error| match &old {
             Some((old, options)) => failure(&old.source, &old.chart, &options.values, error, told),
             None => Failure(error.to_string()),
@@ -133,7 +133,7 @@ impl Texts {
             soon: None,
             apply_method: ApplyMethod::ClientSide,
             hook_templates: Templates::new(),
-            templates,
+            sources,
             dropped: dropped_hooks(&said),
             made: None,
         };
@@ -186,7 +186,7 @@ impl Texts {
 struct Later {
     again: Render,
     as_revision_2: Option<Render>,
-    templates: Templates,
+    sources: Sources,
 }
 
 impl Later {
@@ -195,20 +195,21 @@ impl Later {
             let copied = folder.change(|folder| {
                 let folder = folder.join(name);
                 fs::create_dir(&folder)?;
-                copy(chart, Changes { revision, values: None, clock: Clock::AMinuteLater }, &folder)
+                let changes = Changes { revision, values: None, clock: Clock::AMinuteLater, prints: false };
+                copy(chart, changes, &folder)
             });
             copied.map_err(HelmError::Copy)
         };
-        let (copy, templates) = copied("again", 1)?;
+        let Copied { chart: copy, sources } = copied("again", 1)?;
         let again = render(&copy, options)?.render;
-        let asks_for_the_revision = templates.values().any(|source| source.contains("Revision"));
+        let asks_for_the_revision = sources.templates.values().any(|source| source.contains("Revision"));
         let as_revision_2 = if asks_for_the_revision {
-            let (copy, _) = copied("revision-2", 2)?;
+            let copy = copied("revision-2", 2)?.chart;
             Some(render(&copy, options)?.render)
         } else {
             None
         };
-        Ok(Self { again, as_revision_2, templates })
+        Ok(Self { again, as_revision_2, sources })
     }
 }
 

@@ -1,23 +1,24 @@
 //! One more render of a chart, with other values: what comes of it, and why it does not.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::Path;
+use std::io;
+use std::path::PathBuf;
 use std::process::Output;
 
 use serde_json::{Value, json};
 use stable_hooks_policy::name::Name;
 
-use super::renders::Renders;
 use crate::cli::outcome::Told;
-use crate::flips::{Answer, listed};
+use crate::flips::Answer;
 use crate::helm::HelmError;
-use crate::helm::chart::files::files;
-use crate::helm::chart::take_values;
+use crate::helm::chart::{Sources, take_values};
+use crate::helm::folder::Part;
 use crate::helm::said::{dropped_hooks, without_values};
+use crate::private::write;
 use crate::reach::Chart;
 use crate::render::Render;
 use crate::value::shown;
+use crate::words::listed;
 
 /// A chart with other values.
 pub(super) struct Printed {
@@ -41,15 +42,36 @@ impl From<String> for Trouble {
 
 impl Printed {
     /// What Helm has printed of a copy that prints its values.
-    pub(super) fn of(output: &Output) -> Result<Self, Trouble> {
-        let mut render = Render::read_from_helm(&output.stdout);
-        let values = take_values(&mut render);
-        let values = values.ok_or_else(|| "Helm does not print the values as JSON".to_owned())?;
-        if !render.broken.is_empty() {
-            return Err("helm renders a document that is no object".to_owned().into());
-        }
+    pub(super) fn of(mut output: Output) -> Result<Self, Trouble> {
+        let values = printed(take_values(&mut output.stdout))?;
+        let render = Render::read_from_helm(&output.stdout);
+        whole(&render)?;
         Ok(Self { render, values, dropped: dropped_hooks(&String::from_utf8_lossy(&output.stderr)) })
     }
+}
+
+/// Writes values files, which Helm lays over one another in this order.
+pub(super) fn written(
+    folder: &Part<'_>,
+    name: &str,
+    overlays: impl IntoIterator<Item = Value>,
+) -> Result<Vec<PathBuf>, String> {
+    let write = |(number, overlay): (usize, Value)| {
+        folder.change(|folder| {
+            let path = folder.join(format!("{name}-{number}.json"));
+            write(&path, overlay.to_string().as_bytes()).map(|()| path)
+        })
+    };
+    overlays.into_iter().enumerate().map(write).collect::<io::Result<_>>().map_err(|error| error.to_string())
+}
+
+pub(super) fn printed(values: Option<Value>) -> Result<Value, String> {
+    values.ok_or_else(|| "Helm does not print the values as JSON".to_owned())
+}
+
+/// All documents of a render could be read.
+pub(super) fn whole(render: &Render) -> Result<(), String> {
+    if render.broken.is_empty() { Ok(()) } else { Err("helm renders a document that is no object".to_owned()) }
 }
 
 /// What has to be known of a chart so that Helm's words about it can be shown.
@@ -59,10 +81,10 @@ pub(super) struct Said {
 }
 
 impl Said {
-    pub(super) fn new(renders: &Renders, chart: &Path, values: [&Value; 2]) -> Self {
-        let of_templates = renders.templates.iter().flat_map(|(path, source)| [path.clone(), source.clone()]);
+    pub(super) fn new(sources: &Sources, values: [&Value; 2]) -> Self {
+        let of_templates = sources.templates.iter().flat_map(|(path, source)| [path.clone(), source.clone()]);
         let of_chart = ["Chart.yaml", "values.schema.json"].into_iter();
-        let of_chart = of_chart.filter_map(|name| fs::read_to_string(chart.join(name)).ok());
+        let of_chart = of_chart.filter_map(|name| sources.about.get(name).cloned());
         Self { texts: of_templates.chain(of_chart).collect(), values: json!(values).to_string() }
     }
 
@@ -136,15 +158,8 @@ pub(super) struct Own {
 }
 
 impl Own {
-    pub(super) fn of(renders: &Renders) -> Self {
-        // What cannot be read is not shown.
-        let chart = files(&renders.chart).map(|files| Chart::of(&files)).unwrap_or_default();
-        Self::of_chart(&chart, renders)
-    }
-
-    /// Of a chart that has been read already.
-    pub(super) fn of_chart(chart: &Chart, renders: &Renders) -> Self {
-        Self { scalars: chart.own_scalars(), sources: renders.templates.values().cloned().collect() }
+    pub(super) fn of(chart: &Chart, sources: &Sources) -> Self {
+        Self { scalars: chart.own_scalars(), sources: sources.templates.values().cloned().collect() }
     }
 
     pub(super) fn shown(&self, value: &Value) -> String {

@@ -14,7 +14,7 @@ use stable_hooks_policy::verdict::Found;
 
 use crate::cli::chart::renders::{by_template, origin};
 use crate::forecast::Trouble;
-use crate::helm::chart::{Changes, Clock, Templates, copy, of_hooks};
+use crate::helm::chart::{Changes, Clock, Copied, Templates, copy, of_hooks};
 use crate::helm::folder::Folder;
 use crate::helm::said::{dropped_hooks, without_values};
 use crate::helm::values::Values;
@@ -246,14 +246,14 @@ fn files(
         })?;
     }
     let into = folder.join("next");
-    let copied = fs::create_dir(&into)
-        .and_then(|()| copy(&chart, Changes { revision: release.next, values: None, clock }, &into));
-    let (chart, templates) = copied.map_err(|error| match given {
+    let changes = Changes { revision: release.next, values: None, clock, prints: false };
+    let copied = fs::create_dir(&into).and_then(|()| copy(&chart, changes, &into));
+    let Copied { chart, sources } = copied.map_err(|error| match given {
         Some(given) => {
             Trouble { what: "the given chart cannot be read", reason: format!("{}: {error}", given.display()) }
         }
         None => cannot_write(&error),
     })?;
     let metadata = fs::read_to_string(chart.join("Chart.yaml")).unwrap_or_default();
-    Ok(Written { chart, values, templates, metadata })
+    Ok(Written { chart, values, templates: sources.templates, metadata })
 }

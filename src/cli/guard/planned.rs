@@ -1,5 +1,6 @@
 //! What Helm would store, and what it starts from: both as Helm itself tells.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
 use std::thread::{self, ScopedJoinHandle};
@@ -7,15 +8,16 @@ use std::thread::{self, ScopedJoinHandle};
 use helm::history;
 use helm::operation::Operation;
 use helm::record::Limits;
+use helm::write::Revision;
 use serde_json::{Value, json};
 use stable_hooks_policy::shown::Shown;
 
+use crate::cli::outcome::{namespace_in_use, remark};
 use crate::helm::Helm;
 use crate::helm::releases::{NoAnswer, Refused, Row};
 use crate::invocation::{Invocation, Verb};
 use crate::records::StoredRecord;
-
-const DEPLOYED: &str = "deployed";
+use crate::render::Render;
 
 /// What Helm is about to do.
 pub(super) struct Planned {
@@ -36,8 +38,8 @@ pub(super) enum NotPlanned {
 
 /// Helm's answers, asked for at the same time.
 struct Answers {
-    planned: Value,
-    /// The last revision.
+    planned: Result<Value, NoAnswer>,
+    history: Result<Vec<Row>, NoAnswer>,
     last: Result<Value, NoAnswer>,
 }
 
@@ -67,7 +69,17 @@ impl Asking<'_> {
 
     /// `None` where history and dry run do not agree.
     fn dry_run(&self) -> Result<Option<Planned>, NotPlanned> {
-        let Answers { planned, last } = self.answers()?;
+        let Answers { planned, history, last } = self.answers();
+        let installs = self.invocation.verb == Verb::Install
+            || history.as_ref().is_err_and(|error| error.says("release: not found"));
+        let planned = match planned {
+            Err(NoAnswer::Refused(refused)) if installs && lacks_crds(&refused) => return self.rendered().map(Some),
+            Err(NoAnswer::Refused(Refused { said, .. })) if is_too_old(&said) => {
+                let reason = "this Helm has no --dry-run=server: Helm 3.13 and later have it";
+                return Err(NotPlanned::Unknown { reason: reason.to_owned(), said });
+            }
+            planned => planned.map_err(|error| refused(error, "Helm's dry run cannot be read"))?,
+        };
         let text = |pointer| planned.pointer(pointer).and_then(Value::as_str);
         let chart_version = text("/chart/metadata/version").map(str::to_owned);
         let record = self.record(&planned)?;
@@ -77,30 +89,42 @@ impl Asking<'_> {
         if operation == Operation::Install {
             return Ok(Some(Planned { record, baseline: None, chart_version }));
         }
-        let last = last.map_err(|error| no_history(&record, error))?;
-        if version_of(&last).and_then(|last| last.checked_add(1)) != Some(record.version()) {
+        let rows = history.map_err(|error| no_history(&record, error))?;
+        if last_of(&rows).checked_add(1) != Some(record.version()) {
             return Ok(None);
         }
-        let is_deployed = last.pointer("/info/status").is_some_and(|status| status == DEPLOYED);
-        let baseline = if is_deployed { Some(last) } else { self.start(operation, &record, last)? };
-        let Some(baseline) = baseline else { return Ok(None) };
+        let start = history::start_among(operation, rows, |row| row.revision, |row| row.status == "deployed");
+        let Some(start) = start else { return Ok(None) };
+        let baseline = match last.map_err(|error| no_history(&record, error))? {
+            last if version_of(&last) == Some(start.revision) => last,
+            _ => self.stored(&record, start.revision)?,
+        };
         let baseline = StoredRecord::of_json(&baseline, [], self.limits).map_err(|error| unknown(error.to_string()))?;
         Ok(Some(Planned { record, baseline: Some(baseline), chart_version }))
     }
 
-    /// The revision that Helm starts from where the last one is not deployed; `None` where that is not the last one any more.
-    fn start(&self, operation: Operation, record: &StoredRecord, last: Value) -> Result<Option<Value>, NotPlanned> {
-        let rows = self.helm.history(record.release(), &self.invocation.global());
-        let rows = rows.map_err(|error| no_history(record, error))?;
-        if Some(last_of(&rows)) != version_of(&last) {
-            return Ok(None);
-        }
-        let start = history::start_among(operation, rows, |row| row.revision, |row| row.status == DEPLOYED);
-        match start.map(|start| start.revision) {
-            Some(start) if version_of(&last) == Some(start) => Ok(Some(last)),
-            Some(start) => self.stored(record, start).map(Some),
-            None => Ok(None),
-        }
+    /// An install whose CRDs are not there yet fails only in the dry run, for that installs none.
+    fn rendered(&self) -> Result<Planned, NotPlanned> {
+        let output = self.helm.rendered(&self.invocation.as_template(&["skip-crds"]));
+        let output = output.map_err(|error| refused(error, "the render cannot be read"))?;
+        remark(
+            "the chart's CRDs are not in the cluster yet, so that Helm's dry run fails: what `helm template` renders is judged, \
+             which sees nothing of the cluster",
+        );
+        let render = Render::read_from_helm(&output);
+        let namespace = namespace_in_use(self.invocation.value("namespace"));
+        let revision = Revision {
+            name: self.invocation.release().unwrap_or("release-name"),
+            namespace: &namespace,
+            version: 1,
+            status: "pending-install",
+            chart: render.chart(),
+            documents: &render.documents,
+            templates: &BTreeMap::new(),
+            apply_method: self.helm.apply_method(),
+            dropped_hooks: None,
+        };
+        Ok(Planned { record: self.record(&revision.record())?, baseline: None, chart_version: None })
     }
 
     /// There is no dry run of a rollback that shows anything: it stores the revision that it goes back to once more.
@@ -134,20 +158,21 @@ impl Asking<'_> {
         refused(said.filter(NoAnswer::is_refusal).unwrap_or(error), "what is installed cannot be read")
     }
 
-    /// The words with which Helm tells what it would do. Its waiting is left away: nothing is there to wait for.
-    fn answers(&self) -> Result<Answers, NotPlanned> {
+    fn answers(&self) -> Answers {
         let (helm, global) = (self.helm, self.invocation.global());
         let words = self.invocation.with(&[("dry-run", Some("server")), ("output", Some("json"))]);
         // What is installed is nothing to an install.
         let name = self.invocation.release().filter(|_| self.invocation.verb == Verb::Upgrade);
-        let plan = || helm.planned(&words).map_err(|error| refused(error, "its dry run cannot be read"));
+        let plan = || helm.planned(&words);
         // The first Helm that asks makes the tables of an empty database; of two that make them at once one fails.
-        let first = is_database().then(plan).transpose()?;
+        let first = is_database().then(plan);
         thread::scope(|scope| {
+            let history = name.map(|name| scope.spawn(|| helm.history(name, &global)));
             let last = name.map(|name| scope.spawn(|| helm.stored(name, None, &global)));
-            let planned = first.map_or_else(plan, Ok);
-            let last = last.map_or(Err(NoAnswer::Format), joined);
-            Ok(Answers { planned: planned?, last })
+            let planned = first.unwrap_or_else(plan);
+            let (history, last) =
+                (history.map_or(Err(NoAnswer::Format), joined), last.map_or(Err(NoAnswer::Format), joined));
+            Answers { planned, history, last }
         })
     }
 
@@ -186,6 +211,16 @@ fn version_of(release: &Value) -> Option<u64> {
 
 fn unknown(reason: impl Into<String>) -> NotPlanned {
     NotPlanned::Unknown { reason: reason.into(), said: Vec::new() }
+}
+
+/// As the API server's client says it.
+fn lacks_crds(refused: &Refused) -> bool {
+    String::from_utf8_lossy(&refused.said).contains("ensure CRDs are installed first")
+}
+
+/// Until Helm 3.13 this flag was a switch.
+fn is_too_old(said: &[u8]) -> bool {
+    String::from_utf8_lossy(said).contains(r#"invalid argument "server" for "--dry-run" flag"#)
 }
 
 /// Helm's refusal is its own; that its answer cannot be read is not.

@@ -38,6 +38,69 @@ fn imported_values_are_those_of_the_subchart() {
 }
 
 #[test]
+fn of_a_name_the_template_counts_that_helm_parses_last() {
+    let on = |value: &str| format!("{{{{ define \"on\" }}}}{{{{ .Values.{value} }}}}{{{{ end }}}}");
+    let chart = files([
+        ("Chart.yaml", "name: shop"),
+        ("templates/job.yaml", "{{ if include \"on\" . }}helm.sh/hook: test{{ end }}"),
+        ("templates/_a.tpl", &on("first")),
+        ("templates/_b.tpl", &on("second")),
+        ("templates/_0.tpl", "{{ define \"on\" }} {{/* nothing */}} {{ end }}"),
+        ("templates/0/_a.tpl", &on("deeper")),
+        ("charts/db/Chart.yaml", "name: db"),
+        ("charts/db/templates/_a.tpl", &on("below")),
+    ]);
+    assert_eq!(of_hooks(&reach(&chart)), ["first"]);
+}
+
+#[test]
+fn what_a_chart_takes_hangs_on_whether_the_other_is_there() {
+    let chart = files([
+        ("Chart.yaml", "name: shop\ndependencies:\n- {name: db, condition: db.enabled, import-values: [data]}"),
+        ("templates/job.yaml", "{{ if .Values.x }}helm.sh/hook: test{{ end }}"),
+        ("charts/db/Chart.yaml", "name: db"),
+    ]);
+    let found = of_hooks(&reach(&chart));
+    for value in ["db.enabled", "db.exports.data.x", "x"] {
+        assert!(found.iter().any(|found| found == value), "{value} is not among {found:?}");
+    }
+}
+
+#[test]
+fn what_one_chart_writes_into_global_another_reads() {
+    let chart = files([
+        ("Chart.yaml", "name: shop"),
+        ("charts/a/Chart.yaml", "name: a"),
+        ("charts/a/templates/a.yaml", "{{ $_ := set .Values.global.m \"on\" .Values.x }}"),
+        ("charts/b/Chart.yaml", "name: b"),
+        ("charts/b/templates/b.yaml", "{{ if .Values.global.m.on }}helm.sh/hook: test{{ end }}"),
+    ]);
+    assert_eq!(of_hooks(&reach(&chart)), ["a.x", "global.m.on"]);
+}
+
+#[test]
+fn a_decision_about_what_is_written_is_reached_like_it() {
+    let chart = files([
+        ("Chart.yaml", "name: shop"),
+        ("templates/a.yaml", "{{ if .Values.x }}{{ $_ := set .Values \"y\" 1 }}{{ end }}"),
+        ("templates/job.yaml", "kind: Job\ndata: {{ .Values.y }}"),
+    ]);
+    let reach = reach(&chart);
+    assert!(reach.deciders.is_empty() && reach.reached.contains(&Pattern::of(&["x".to_owned()])), "{reach:?}");
+}
+
+#[test]
+fn a_subchart_reads_the_templates_in_global() {
+    let chart = files([
+        ("Chart.yaml", "name: shop"),
+        ("values.yaml", "global: {t: '{{ .Values.x }}'}"),
+        ("charts/db/Chart.yaml", "name: db"),
+        ("charts/db/templates/a.yaml", "{{ if tpl .Values.global.t . }}helm.sh/hook: test{{ end }}"),
+    ]);
+    assert_eq!(of_hooks(&reach(&chart)), ["db.x", "global.t"]);
+}
+
+#[test]
 fn a_library_s_templates_are_read_where_they_are_called() {
     let chart = files([
         ("Chart.yaml", "name: shop"),

@@ -1,6 +1,7 @@
 //! How a value can decide about a hook inside of one template.
 
-use super::{decide, deciders, deciders_with};
+use super::{decide, deciders, deciders_with, files, reach};
+use crate::reach::Role;
 
 const HOOK: &str = "helm.sh/hook: pre-install\n{{ end }}{{ .Values.other.name }}";
 
@@ -10,7 +11,7 @@ fn guarded(guard: &str) -> String {
 
 #[test]
 fn every_guard_is_read() {
-    let guards: [(&str, &[&str]); 30] = [
+    let guards: [(&str, &[&str]); 38] = [
         ("{{ if .Values.a }}", &["a"]),
         ("{{ if $.Values.a.b }}", &["a.b"]),
         ("{{ with .Values.a }}", &["a"]),
@@ -40,6 +41,20 @@ fn every_guard_is_read() {
         ("{{ $x := merge (dict) .Values.a }}{{ if $x.b }}", &["a.b"]),
         ("{{ $_ := set .Values \"b\" .Values.a }}{{ if .Values.b }}", &["a", "b"]),
         ("{{ $_ := set . \"b\" .Values.a }}{{ if $.b }}", &["a"]),
+        ("{{ if .Values.a }}{{ $_ := unset .Values.m \"b\" }}{{ end }}{{ if .Values.m.b }}", &["a", "m.b"]),
+        ("{{ if index (values (dict \"b\" .Values.a)) 0 }}", &["a"]),
+        ("{{ if hasKey (dict .Values.a true) \"on\" }}", &["a"]),
+        ("{{ $x := dict }}{{ $_ := set $x .Values.a 1 }}{{ range keys $x }}", &["a"]),
+        ("{{ $x := pick .Values.m \"b\" }}{{ $_ := set $x.b \"c\" .Values.a }}{{ if .Values.m.b.c }}", &["a", "m.b.c"]),
+        (
+            "{{ $x := merge (dict) .Values.m }}{{ $_ := set $x.b \"c\" .Values.a }}{{ if .Values.m.b.c }}",
+            &["a", "m.b.c"],
+        ),
+        (
+            "{{ $b := dict }}{{ $x := omit (dict \"b\" $b) \"c\" }}{{ $_ := set $x.b \"c\" .Values.a }}{{ if $b.c }}",
+            &["a"],
+        ),
+        ("{{ $b := dict }}{{ $x := merge (dict) (dict \"b\" $b) (dict \"b\" .Values.a) }}{{ if $b.c }}", &["a.c"]),
         ("{{ range append (list) (dict \"b\" (dict \"c\" .Values.a)) }}{{ if .b.c }}", &["a"]),
     ];
     for (guard, expected) in guards {
@@ -108,6 +123,46 @@ fn named_templates_are_read_with_what_they_are_given() {
     ];
     for (template, expected) in called {
         decide(&guarded(template), expected);
+    }
+}
+
+#[test]
+fn a_kind_that_a_block_begins_is_read_to_its_end() {
+    for template in [
+        "kind: {{ if .Values.a }}Cron{{ end }}Job\n{{ .Values.other }}",
+        "kind: {{ if .Values.a }}Job{{ else }}Pod{{ end }}\n{{ .Values.other }}",
+        "kind: {{ range .Values.a }}Service{{ end }}Account\n{{ .Values.other }}",
+    ] {
+        let reach = reach(&files([("Chart.yaml", "name: shop"), ("templates/job.yaml", template)]));
+        let found: Vec<_> = reach.deciders.iter().map(|(value, decider)| (value.to_string(), decider.role)).collect();
+        assert_eq!(found, [("a".to_owned(), Role::Object)], "{template}");
+    }
+    assert!(
+        reach(&files([
+            ("Chart.yaml", "name: shop"),
+            ("templates/a.yaml", "kind: Pod{{ if .Values.a }}\nspec: {}{{ end }}")
+        ]))
+        .deciders
+        .is_empty()
+    );
+}
+
+#[test]
+fn maps_that_are_merged_are_written_into() {
+    let template = "{{ $_ := merge (dict) .Values.m .Values.n }}{{ if .Values.m.b.c }}helm.sh/hook: test{{ end }}";
+    assert_eq!(deciders_with(template, "{m: {b: {c: false}, d: 1}, n: {b: {c: true}}}"), ["m.b.c", "n.b.c"]);
+}
+
+#[test]
+fn values_that_are_objects_are_read() {
+    for (template, values) in [
+        ("{{ range .Values.a }}\n---\n{{ toYaml . }}{{ end }}", "a: [{kind: Job}]"),
+        ("{{ tpl .Values.a . }}", "a: 'kind: Job'"),
+    ] {
+        let chart = files([("Chart.yaml", "name: shop"), ("values.yaml", values), ("templates/a.yaml", template)]);
+        let found: Vec<_> =
+            reach(&chart).deciders.into_iter().map(|(value, decider)| (value.to_string(), decider.role)).collect();
+        assert!(found.contains(&("a".to_owned(), Role::Object)), "{template} {found:?}");
     }
 }
 

@@ -15,6 +15,17 @@ fn templates_that_include_each_other_come_to_an_end() {
 }
 
 #[test]
+fn templates_that_include_each_other_are_both_read() {
+    decide(
+        "{{ define \"a\" }}{{ if .n }}{{ include \"b\" (dict \"n\" .n \"x\" .x) }}{{ .x }}{{ end }}{{ end }}\
+         {{ define \"b\" }}{{ include \"a\" (dict \"n\" .n \"x\" .x) }}{{ end }}\
+         {{ $_ := include \"a\" (dict \"n\" .Values.n \"x\" .Values.x) }}\
+         {{ if include \"b\" (dict \"n\" .Values.n \"x\" .Values.x) }}helm.sh/hook: test{{ end }}",
+        &["n", "x"],
+    );
+}
+
+#[test]
 fn a_map_that_holds_itself_comes_to_an_end() {
     decide(
         "{{ $x := dict }}{{ range .Values.list }}{{ $_ := set $x . $x }}{{ $x = dict \"x\" $x \"y\" . }}{{ end }}\

@@ -60,7 +60,7 @@ declare_rule! {
 }
 
 fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
-    let hooks = release.record.hooks.iter().filter(|hook| hook.is_part_of_the_release());
+    let hooks = release.hooks().iter().filter(|hook| hook.is_part_of_the_release());
     let twice = hooks.filter_map(|hook| Some((hook, release.record.resource(&hook.key)?)));
     twice
         .map(|(hook, resource)| {

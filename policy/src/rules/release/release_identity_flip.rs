@@ -350,7 +350,9 @@ fn becomes_resource(release: &Release<'_>, resource: &ResourceDocument<'_>, befo
             Outcome::Fails,
         ),
         // A rollback does not ask whose the object is.
-        Remains::IsLeft if release.operation == Operation::Rollback => {
+        Remains::IsLeft
+            if release.operation == Operation::Rollback || release.told.is_some_and(|told| told.takes_ownership) =>
+        {
             (format!("Helm takes over an object that it did not make{from_then_on}."), Outcome::TakenOver)
         }
         Remains::IsLeft => (

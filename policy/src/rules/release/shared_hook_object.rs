@@ -108,7 +108,7 @@ struct Candidate<'a> {
 
 fn check(release: &Release<'_>) -> Vec<ReleaseProblem> {
     let (mut candidates, mut places) = (Vec::<Candidate<'_>>::new(), BTreeMap::new());
-    for hook in &release.record.hooks {
+    for hook in release.hooks() {
         if hook.key.group.is_empty() && KINDS.iter().any(|kind| hook.key.kind == kind.as_str()) {
             let place = *places.entry(hook.key.clone()).or_insert(candidates.len());
             match candidates.get_mut(place) {

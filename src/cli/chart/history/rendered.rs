@@ -14,7 +14,7 @@ use super::super::renders::{Rendered, Sides, failure};
 use super::super::task::{Chart, Task};
 use super::versions::{Source, Version};
 use crate::cli::outcome::{Failure, Told};
-use crate::helm::chart::{Changes, Clock, Templates, copy, tell_upgrades};
+use crate::helm::chart::{Changes, Clock, Copied, Templates, copy, tell_upgrades};
 use crate::helm::folder::{Folder, Part};
 use crate::helm::said::error_of;
 use crate::helm::{Helm, HelmError, Options};
@@ -99,7 +99,7 @@ impl Rendering<'_> {
         let written = |error: io::Error| self.fail(&error);
         let sides =
             task.folder.change(|_| Sides::of(self.arguments, &task.values, None, folder, told)).map_err(Failure)?;
-        let (copied, templates) = self.copied(chart, folder).map_err(written)?;
+        let Copied { chart: copied, sources } = self.copied(chart, folder).map_err(written)?;
         let keep = |name: &str, bytes: &[u8]| {
             task.folder.change(|_| private::write(&folder.join(name), bytes)).map_err(written)
         };
@@ -112,25 +112,26 @@ impl Rendering<'_> {
         keep(INSTALL, &install.stdout)?;
         let namespace = &sides.upgrade.namespace;
         let install = self.outline(&Rendered::from(install).render, namespace)?;
-        let upgrade = if tell_upgrades(&templates, None) {
+        let upgrade = if tell_upgrades(&sources.templates, None) {
             let upgrade = render(helm.upgrade(&copied, &sides.upgrade), &sides.upgrade, told)?;
             keep(UPGRADE, &upgrade.stdout)?;
             self.outline(&Rendered::from(upgrade).render, namespace)?
         } else {
             install.clone()
         };
-        keep(TEMPLATES, &serde_json::to_vec(&templates).map_err(|error| self.fail(&error.into()))?)?;
+        keep(TEMPLATES, &serde_json::to_vec(&sources.templates).map_err(|error| self.fail(&error.into()))?)?;
         task.folder.change(|_| fs::remove_dir_all(folder.join(COPY))).map_err(written)?;
         let version = version.called.clone();
         Ok(Kept { number, version, install, upgrade, folder: folder.to_owned() })
     }
 
     /// The copy that renders as an upgrade, and the sources of the chart's templates.
-    fn copied(&self, chart: &Chart, folder: &Path) -> io::Result<(PathBuf, Templates)> {
+    fn copied(&self, chart: &Chart, folder: &Path) -> io::Result<Copied> {
         self.folder.change(|_| {
             let into = folder.join(COPY);
             fs::create_dir_all(&into)?;
-            copy(&chart.chart, Changes { revision: 2, values: None, clock: Clock::AYearLater }, &into)
+            let changes = Changes { revision: 2, values: None, clock: Clock::AYearLater, prints: false };
+            copy(&chart.chart, changes, &into)
         })
     }
 

@@ -1,25 +1,24 @@
 //! What a sweep is made of: the chart that is tried, and its renders with other values.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use helm::operation::Operation;
-use helm::write::{Document, Identity};
+use helm::write::Document;
 use serde_json::Value;
 use stable_hooks_policy::Settings;
 use stable_hooks_policy::name::Name;
+use stable_hooks_policy::shown::Shown;
 
-use super::super::renders::{Made, Renders};
+use super::super::outline::Outline;
+use super::super::renders::{Made, Printing, Renders};
 use super::super::task::Task;
-use super::super::trial::{Own, Printed, Said, Trouble};
-use crate::helm::chart::{Changes, copy_that_prints, tell_upgrades};
+use super::super::trial::{Own, Printed, Said, Trouble, whole, written};
+use crate::helm::chart::tell_upgrades;
 use crate::helm::values::Values;
 use crate::helm::{Helm, HelmError, Options};
 use crate::judged::{Finding, Place};
-use crate::private::write;
 use crate::render::Render;
 use crate::sweep::line::line_of;
 use crate::sweep::{EXAMPLE, Limits};
@@ -34,6 +33,7 @@ pub(in crate::cli::chart) struct Sweep<'a> {
     pub(in crate::cli::chart) task: &'a Task<'a>,
     pub(in crate::cli::chart) renders: &'a Renders,
     pub(in crate::cli::chart) made: &'a Made,
+    pub(in crate::cli::chart) printing: &'a Printing,
     pub(in crate::cli::chart) settings: &'a Settings,
     pub(in crate::cli::chart) judge: Judging<'a>,
     pub(in crate::cli::chart) limits: Limits,
@@ -50,19 +50,23 @@ pub(in crate::cli::chart) struct Swept {
     pub(super) known: BTreeSet<(String, Name)>,
 }
 
-/// Both sides of a chart with the same values, without what no rule reads.
+/// A render without what no rule reads, and what it makes of each object.
+pub(super) struct Outlined {
+    pub(super) render: Render,
+    pub(super) outline: Outline,
+}
+
+/// Both sides of a chart with the same values.
 #[derive(Clone)]
 pub(super) struct Sides {
-    pub(super) install: Arc<Render>,
+    pub(super) install: Arc<Outlined>,
     /// Some charts render as an upgrade only where a cluster tells them passwords.
-    pub(super) upgrade: Option<Arc<Render>>,
+    pub(super) upgrade: Option<Arc<Outlined>>,
 }
 
 /// Renders of the chart as often as they are needed.
 pub(super) struct Renderer<'a> {
     pub(super) sweep: &'a Sweep<'a>,
-    /// The copy that prints its values.
-    pub(super) copy: PathBuf,
     /// The install is rendered as well: it is another chart, has other values, or its templates ask which of the two it is.
     pub(super) installs: bool,
     /// With what the chart is rendered unless something is changed.
@@ -83,7 +87,8 @@ impl Sweep<'_> {
     pub(super) fn installs(&self, values: &Value) -> bool {
         // Where no upgrade can be rendered an install stands for it.
         let has_upgrade = self.made.operation == Operation::Upgrade;
-        !self.upgrades_itself() || has_upgrade && tell_upgrades(&self.renders.templates, Some(&values.to_string()))
+        !self.upgrades_itself()
+            || has_upgrade && tell_upgrades(&self.renders.sources.templates, Some(&values.to_string()))
     }
 
     /// The options with further values files.
@@ -93,24 +98,22 @@ impl Sweep<'_> {
     }
 
     /// What the copy renders with further values files.
-    pub(super) fn printed(&self, copy: &Path, overlays: &[PathBuf]) -> Result<Printed, Trouble> {
+    fn printed(&self, overlays: &[PathBuf]) -> Result<Printed, Trouble> {
+        let copy = &self.printing.copy;
         let options = self.options(&self.made.options, overlays);
         let helm = Helm::of_the_user();
         let output = match self.made.operation {
             Operation::Upgrade => helm.upgrade(copy, &options),
             Operation::Install | Operation::Rollback => helm.install(copy, &options),
         };
-        Printed::of(&output.map_err(Trouble::Helm)?)
+        Printed::of(output.map_err(Trouble::Helm)?)
     }
 
-    pub(super) fn copy(&self) -> io::Result<PathBuf> {
-        let Made { chart_values, revision, clock, .. } = self.made;
-        self.task.folder.change(|folder| {
-            let folder = folder.join("sweep");
-            fs::create_dir(&folder)?;
-            let changes = Changes { revision: *revision, values: chart_values.as_deref(), clock: *clock };
-            copy_that_prints(&self.renders.chart, changes, &folder)
-        })
+    pub(super) fn outlined(&self, render: Render) -> Result<Arc<Outlined>, String> {
+        whole(&render)?;
+        let render = render.reduced();
+        let outline = Outline::of(&render, &self.renders.namespace);
+        Ok(Arc::new(Outlined { render, outline }))
     }
 }
 
@@ -119,30 +122,26 @@ impl Renderer<'_> {
     pub(super) fn render(&self, changes: &[Change], name: &str) -> Result<(Sides, Value), Trouble> {
         let mut values = self.values.clone();
         let mut overlays = Vec::new();
-        for (change, number) in changes.iter().zip(0..) {
-            let overlay = change.overlay(&values);
+        for change in changes {
+            overlays.push(change.overlay(&values));
             change.apply(&mut values);
-            let path = self.sweep.task.folder.change(|folder| {
-                let path = folder.join(format!("sweep-{name}-{number}.json"));
-                write(&path, overlay.to_string().as_bytes()).map(|()| path)
-            });
-            overlays.push(path.map_err(|error| Trouble::Other(error.to_string()))?);
         }
-        let printed = match self.sweep.printed(&self.copy, &overlays) {
+        let overlays = written(&self.sweep.task.folder, &format!("sweep-{name}"), overlays)?;
+        let printed = match self.sweep.printed(&overlays) {
             // Else it would fail as an install, too.
             Err(Trouble::Helm(HelmError::Failed { .. })) if self.installs => None,
             printed => Some(printed?),
         };
         let Some(printed) = printed else {
             // Then only the way back can be judged.
-            return Ok((Sides { install: Arc::new(self.install(&overlays)?), upgrade: None }, values));
+            return Ok((Sides { install: self.install(&overlays)?, upgrade: None }, values));
         };
-        if !changes.iter().all(|change| is_in(change, &printed.values)) {
+        if !changes.iter().all(|change| change.is_in(&printed.values)) {
             let held = "a flag of the command line or the chart itself sets it".to_owned();
             return Err(Trouble::Other(held));
         }
-        let upgrade = Arc::new(printed.render.reduced());
-        let install = if self.installs { Arc::new(self.install(&overlays)?) } else { upgrade.clone() };
+        let upgrade = self.sweep.outlined(printed.render)?;
+        let install = if self.installs { self.install(&overlays)? } else { upgrade.clone() };
         Ok((Sides { install, upgrade: Some(upgrade) }, values))
     }
 
@@ -171,12 +170,12 @@ impl Renderer<'_> {
         shown(value, |value| self.own.has(value) || is_tried_for(&self.files, value))
     }
 
-    pub(super) fn install(&self, overlays: &[PathBuf]) -> Result<Render, Trouble> {
+    fn install(&self, overlays: &[PathBuf]) -> Result<Arc<Outlined>, Trouble> {
         let Sweep { task, renders, made, .. } = self.sweep;
         let chart: &Path = task.old.as_ref().map_or(&renders.chart, |old| &old.chart);
         let options = self.sweep.options(made.install.as_ref().unwrap_or(&made.options), overlays);
         let output = Helm::of_the_user().install(chart, &options).map_err(Trouble::Helm)?;
-        Ok(Render::read_from_helm(&output.stdout).reduced())
+        self.sweep.outlined(Render::read_from_helm(&output.stdout)).map_err(Trouble::Other)
     }
 }
 
@@ -198,33 +197,81 @@ fn is_tried_for(files: &BTreeMap<String, String>, value: &Value) -> bool {
     }
 }
 
-/// Helm has the value as it shall be; nothing and an empty map are the same to it.
-fn is_in(change: &Change, values: &Value) -> bool {
-    let found = change.path.find(values);
-    let is_nothing = |value: &Value| value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
-    *found == change.to || (is_nothing(found) && is_nothing(&change.to))
-}
-
-impl Sides {
-    pub(super) fn renders(&self) -> impl Iterator<Item = &Render> {
-        [Some(&self.install), self.upgrade.as_ref()].into_iter().flatten().map(|render| &**render)
+impl Outlined {
+    /// The documents that may hold these objects.
+    pub(super) fn of_objects(&self, objects: &BTreeSet<Name>) -> Render {
+        self.render.with_only(|Document { head, .. }| {
+            let name = Shown(&head.name).to_string();
+            head.kind.ends_with("List") || objects.iter().any(|object| object.name == name)
+        })
     }
 }
 
-/// The templates, as Helm calls them, of hooks, Jobs and ServiceAccounts that the base has not, or has otherwise where
-/// `changed` ones count too.
-pub(super) fn brought(base: &Sides, sides: &Sides, changed: bool) -> BTreeSet<String> {
-    let judged = |sides: &Sides| {
-        let documents = sides.renders().flat_map(|render| &render.documents);
-        let judged = documents.filter(|document| {
-            document.identity != Identity::Resource || ["Job", "ServiceAccount"].contains(&document.head.kind.as_str())
-        });
-        let told = judged.map(|Document { head, template, text, .. }| {
-            let text = if changed { text.clone() } else { String::new() };
-            (head.kind.clone(), head.name.clone(), template.clone(), text)
-        });
-        told.collect::<BTreeSet<_>>()
+impl Sides {
+    pub(super) fn renders(&self) -> impl Iterator<Item = &Outlined> {
+        [Some(&self.install), self.upgrade.as_ref()].into_iter().flatten().map(|render| &**render)
+    }
+
+    /// Which objects these templates make, and what is written at their heads; all templates where none are named.
+    pub(super) fn heads(&self, templates: Option<&BTreeSet<String>>) -> BTreeSet<ObjectHead<'_>> {
+        let renders = self.renders().enumerate();
+        let documents =
+            renders.flat_map(|(side, one)| one.render.documents.iter().map(move |document| (side, document)));
+        let of_templates =
+            documents.filter(|(_, document)| templates.is_none_or(|templates| templates.contains(&document.template)));
+        of_templates.map(|(side, document)| ObjectHead::of(side, document)).collect()
+    }
+}
+
+/// All of an object that can make a hook of it, or another object.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ObjectHead<'r> {
+    side: usize,
+    template: &'r str,
+    name: [&'r str; 4],
+    said: [&'r BTreeMap<String, String>; 2],
+    items: &'r str,
+}
+
+impl<'r> ObjectHead<'r> {
+    /// A hook, a Job or a ServiceAccount.
+    fn is_judged(&self) -> bool {
+        let [_, kind, ..] = self.name;
+        let [annotations, _] = self.said;
+        ["Job", "ServiceAccount"].contains(&kind) || annotations.contains_key(helm::HOOK)
+    }
+
+    fn of(side: usize, document: &'r Document) -> Self {
+        let Document { template, text, head, .. } = document;
+        Self {
+            side,
+            template,
+            name: [&head.api_version, &head.kind, &head.namespace, &head.name],
+            said: [&head.annotations, &head.labels],
+            items: if head.kind.ends_with("List") { text } else { "" },
+        }
+    }
+}
+
+/// The templates, as Helm calls them, that make more hooks, Jobs and ServiceAccounts than beside the base. Where a switch is
+/// turned on others count too that it changes; a text may only call them otherwise.
+pub(super) fn brought(base: &Sides, sides: &Sides, change: &Change) -> BTreeSet<String> {
+    let [before, after] = [base, sides].map(|sides| {
+        let heads = sides.heads(None).into_iter();
+        heads.filter(ObjectHead::is_judged).collect::<BTreeSet<_>>()
+    });
+    if change.to == Value::Bool(true) {
+        let others = after.iter().filter(|head| !before.contains(head));
+        return others.map(|head| head.template.to_owned()).collect();
+    }
+    let counts = |heads: &BTreeSet<ObjectHead<'_>>| {
+        let mut counts = BTreeMap::<_, usize>::new();
+        for ObjectHead { side, template, name: [_, kind, ..], .. } in heads {
+            *counts.entry((*side, (*template).to_owned(), (*kind).to_owned())).or_default() += 1;
+        }
+        counts
     };
-    let known = judged(base);
-    judged(sides).into_iter().filter(|one| !known.contains(one)).map(|(_, _, template, _)| template).collect()
+    let (before, after) = (counts(&before), counts(&after));
+    let more = after.into_iter().filter(|(of, count)| before.get(of).is_none_or(|before| before < count));
+    more.map(|((_, template, _), _)| template).collect()
 }

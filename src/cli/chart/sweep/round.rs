@@ -11,19 +11,18 @@ use stable_hooks_policy::renders::{self, Flip, ValueChange};
 use stable_hooks_policy::shown::Shown;
 use stable_hooks_policy::verdict::Found;
 
-use super::super::outline::Outline;
+use super::super::outline::Side;
 use super::super::renders::origin;
 use super::super::trial::{Failures, Trouble};
-use super::renderer::{Renderer, Sides, Sweep, Swept, brought};
+use super::renderer::{ObjectHead, Renderer, Sides, Sweep, Swept, brought};
 use crate::cli::outcome::Told;
 use crate::cli::progress::Progress;
 use crate::cli::side_by_side::side_by_side;
-use crate::flips::listed;
 use crate::judged::{self, Finding};
 use crate::reach::Role;
-use crate::render::Render;
 use crate::sweep::Candidate;
 use crate::value::Change;
+use crate::words::{counted, listed};
 
 /// How many renders are left, and what is not tried for want of them.
 pub(super) struct Plan {
@@ -31,7 +30,6 @@ pub(super) struct Plan {
     taken: usize,
     /// What one try costs.
     price: usize,
-    known: BTreeSet<Vec<String>>,
     untried: Vec<String>,
 }
 
@@ -40,17 +38,34 @@ pub(super) struct Base {
     /// What makes it another than the chart with the given values.
     changes: Vec<Change>,
     pub(super) values: Value,
-    sides: Sides,
+    pub(super) sides: Sides,
     /// Objects that flip with the same values on both sides.
     flips: BTreeSet<Name>,
-    /// The templates of the Jobs and ServiceAccounts that it alone has.
+    /// The templates of the Jobs and ServiceAccounts that it alone has, or has otherwise.
     brought: BTreeSet<String>,
+    /// Without them.
+    before: Sides,
 }
 
+#[derive(Clone, Copy)]
 pub(super) struct Round<'a> {
     pub(super) renderer: &'a Renderer<'a>,
     pub(super) base: &'a Base,
-    pub(super) number: usize,
+}
+
+/// What the next steps begin with.
+#[derive(Default)]
+pub(super) struct Next {
+    pub(super) bases: Vec<Base>,
+    pub(super) quiet: Vec<Quiet>,
+    /// With these nothing renders.
+    pub(super) failed: Vec<Change>,
+}
+
+/// A switch that changes nothing when it is turned on alone, and the templates that ask for it.
+pub(super) struct Quiet {
+    pub(super) change: Change,
+    pub(super) files: BTreeSet<String>,
 }
 
 /// One value, and the renders with others in its place.
@@ -58,55 +73,51 @@ struct Tried {
     candidate: Candidate,
     findings: Vec<Flipping>,
     failures: Vec<(String, Trouble)>,
-    bases: Vec<Base>,
+    next: Next,
 }
 
 /// The findings about one change of a value, and where each object is written.
-struct Flipping {
+pub(super) struct Flipping {
     found: Found,
     change: judged::ValueChange,
     places: BTreeMap<(Name, String), judged::Place>,
 }
 
 impl Plan {
-    /// The base costs what a try costs.
     pub(super) fn new(renders: usize, price: usize) -> Self {
-        Self { left: renders.saturating_sub(price), taken: price, price, known: BTreeSet::new(), untried: Vec::new() }
+        Self { left: renders, taken: 0, price, untried: Vec::new() }
     }
 
     pub(super) fn taken(&self) -> usize {
         self.taken
     }
 
-    /// The candidate with as many other values as there are renders for, each combination once.
-    fn afford(&mut self, base: &Base, mut candidate: Candidate) -> Option<Candidate> {
-        let all = std::mem::take(&mut candidate.to);
-        let count = all.len();
-        for to in all {
-            let change = Change { path: candidate.path.clone(), from: candidate.from.clone(), to };
-            let mut key: Vec<_> =
-                base.changes.iter().chain([&change]).map(|one| format!("{}={}", one.path, one.to)).collect();
-            key.sort();
-            if self.left < self.price || !self.known.insert(key) {
-                continue;
-            }
-            self.left -= self.price;
-            self.taken += self.price;
-            candidate.to.push(change.to);
+    /// Whether there is a render for these; gives how many there were before.
+    pub(super) fn afford(&mut self, changes: &[Change]) -> Option<usize> {
+        if self.left < self.price {
+            let paths = changes.iter().map(|change| format!("`{}`", change.path));
+            let new: Vec<_> = paths.filter(|path| !self.untried.contains(path)).collect();
+            self.untried.extend(new);
+            return None;
         }
-        if self.left < self.price && candidate.to.len() < count {
-            let path = format!("`{}`", candidate.path);
-            if !self.untried.contains(&path) {
-                self.untried.push(path);
-            }
-        }
-        (!candidate.to.is_empty()).then_some(candidate)
+        self.left -= self.price;
+        let before = self.taken;
+        self.taken += self.price;
+        Some(before)
+    }
+
+    /// The candidate with as many other values as there are renders for.
+    fn afford_all(&mut self, candidate: Candidate) -> Option<Candidate> {
+        let affordable = candidate.changes().filter(|change| self.afford(std::slice::from_ref(change)).is_some());
+        let to: Vec<_> = affordable.map(|change| change.to).collect();
+        (!to.is_empty()).then_some(Candidate { to, ..candidate })
     }
 
     pub(super) fn tell(self, source: &str, most: usize, told: &mut Told) {
         if !self.untried.is_empty() {
             let paths = listed(&self.untried, String::clone, ", ");
-            told.remark(&format!("{source}: after {most} renders these values were not tried, or not in every way: {paths}; `--sweep-renders N` allows more"));
+            let most = counted(most, "render");
+            told.remark(&format!("{source}: after {most} these values were not tried, or not in every way: {paths}; `--sweep-renders N` allows more"));
         }
     }
 }
@@ -114,7 +125,38 @@ impl Plan {
 impl Base {
     pub(super) fn new(changes: Vec<Change>, values: Value, sides: Sides, sweep: &Sweep<'_>) -> Result<Self, String> {
         let flips = flips(&sides, &sides, sweep)?.into_keys().collect();
-        Ok(Self { changes, values, sides, flips, brought: BTreeSet::new() })
+        Ok(Self { changes, values, before: sides.clone(), sides, flips, brought: BTreeSet::new() })
+    }
+
+    /// The same, where these templates make more than before.
+    pub(super) fn that_brings(self, templates: BTreeSet<String>, before: &Sides) -> Self {
+        Self { brought: templates, before: before.clone(), ..self }
+    }
+
+    /// What the templates of its own make otherwise than before.
+    pub(super) fn brought(&self) -> BTreeSet<ObjectHead<'_>> {
+        let before = self.before.heads(Some(&self.brought));
+        let heads = self.sides.heads(Some(&self.brought)).into_iter();
+        heads.filter(|head| !before.contains(head)).collect()
+    }
+
+    /// All that it has brought is there as it was.
+    pub(super) fn is_as_in(&self, sides: &Sides) -> bool {
+        self.brought().is_subset(&sides.heads(Some(&self.brought)))
+    }
+
+    /// All that is changed where these are as well.
+    pub(super) fn with(&self, changes: &[Change]) -> Vec<Change> {
+        [&self.changes, changes].concat()
+    }
+
+    /// The same where a switch is on that changes nothing.
+    pub(super) fn with_quiet(&self, switch: &Change) -> Self {
+        let mut values = self.values.clone();
+        switch.apply(&mut values);
+        let changes = self.with(std::slice::from_ref(switch));
+        let (sides, flips) = (self.sides.clone(), self.flips.clone());
+        Self { changes, values, before: sides.clone(), sides, flips, brought: BTreeSet::new() }
     }
 
     /// A value that decides about hooks in the templates that have brought something.
@@ -133,24 +175,22 @@ fn is_same_template(called: &str, file: &str) -> bool {
 }
 
 impl Round<'_> {
-    /// Adds what is found; gives the bases of a next round.
+    /// Tries each candidate alone, and adds what is found.
     pub(super) fn run(
         &self,
         candidates: Vec<Candidate>,
         plan: &mut Plan,
         failures: &mut Failures,
         swept: &mut Swept,
-    ) -> Vec<Base> {
-        let affordable: Vec<_> =
-            candidates.into_iter().filter_map(|candidate| plan.afford(self.base, candidate)).collect();
-        let hooks: Vec<_> = affordable.iter().filter(|one| one.role == Role::Hook).cloned().collect();
+    ) -> Next {
+        let affordable: Vec<_> = candidates.into_iter().filter_map(|candidate| plan.afford_all(candidate)).collect();
         let mut all = BTreeMap::new();
         let mut progress = Progress::new(false);
         progress.values(affordable.len());
         let numbered = affordable.into_iter().enumerate().collect();
         side_by_side(
             numbered,
-            |(number, candidate)| self.tried(candidate, &format!("{}-{number}", self.number)),
+            |(number, candidate)| self.tried(candidate, &number.to_string()),
             |number, tried| {
                 all.insert(number, tried);
                 if self.renderer.sweep.limits.is_watched {
@@ -159,30 +199,33 @@ impl Round<'_> {
             },
         );
         progress.finish();
-        let mut bases = Vec::new();
-        for (_, Tried { findings, failures: failed, bases: brought, .. }) in all {
+        let mut next = Next::default();
+        for Tried { findings, failures: failed, next: of_one, .. } in all.into_values() {
             for (what, trouble) in failed {
                 failures.add(self.renderer.said.of(trouble), what);
             }
             for found in findings {
                 found.add_to(swept);
             }
-            bases.extend(brought.into_iter().filter(|base| hooks.iter().any(|candidate| base.may_flip(candidate))));
+            next.bases.extend(of_one.bases);
+            next.quiet.extend(of_one.quiet);
+            next.failed.extend(of_one.failed);
         }
-        bases
+        next
     }
 
     fn tried(&self, candidate: Candidate, name: &str) -> Tried {
-        let mut tried = Tried { candidate, findings: Vec::new(), failures: Vec::new(), bases: Vec::new() };
+        let mut tried = Tried { candidate, findings: Vec::new(), failures: Vec::new(), next: Next::default() };
         let changes: Vec<_> = tried.candidate.changes().collect();
         let mut others = Vec::<(Change, Sides, BTreeSet<Name>)>::new();
         for (change, number) in changes.into_iter().zip(0..) {
-            let all = [&self.base.changes[..], std::slice::from_ref(&change)].concat();
+            let all = self.base.with(std::slice::from_ref(&change));
             let rendered = self.renderer.render(&all, &format!("{name}-{number}"));
             let (sides, values) = match rendered {
                 Ok(rendered) => rendered,
                 Err(trouble) => {
                     tried.failures.push((format!("`{}`", change.path), trouble));
+                    tried.next.failed.push(change);
                     continue;
                 }
             };
@@ -195,12 +238,14 @@ impl Round<'_> {
                 let judged = self.compare(before, &sides, &change, &(&known | known_of_other));
                 tried.keep(judged.map(|(found, _)| found));
             }
-            // Two switches may have to be turned on together.
-            let is_switched_on = change.from == Value::Bool(false) && change.to == Value::Bool(true);
-            let templates = brought(&self.base.sides, &sides, is_switched_on);
-            if !templates.is_empty() && self.number == 0 {
+            let was_off = matches!(change.from, Value::Bool(false) | Value::Null);
+            if was_off && change.to == Value::Bool(true) && sides.heads(None) == self.base.sides.heads(None) {
+                tried.next.quiet.push(Quiet { change: change.clone(), files: tried.candidate.files.clone() });
+            }
+            let templates = brought(&self.base.sides, &sides, &change);
+            if !templates.is_empty() {
                 match Base::new(all, values, sides.clone(), self.renderer.sweep) {
-                    Ok(base) => tried.bases.push(Base { brought: templates, ..base }),
+                    Ok(base) => tried.next.bases.push(base.that_brings(templates, &self.base.sides)),
                     Err(reason) => tried.failures.push((format!("`{}`", change.path), Trouble::Other(reason))),
                 }
             }
@@ -210,7 +255,7 @@ impl Round<'_> {
     }
 
     /// What flips between the two, in either direction, and flips neither without the change nor as is known.
-    fn compare(
+    pub(super) fn compare(
         &self,
         before: &Sides,
         after: &Sides,
@@ -252,17 +297,17 @@ impl Round<'_> {
         let namespace = &sweep.renders.namespace;
         let places = flips.keys().filter_map(|name| {
             let field = format!("/metadata/annotations/{}", helm::HOOK.replace('/', "~1"));
-            let is_hook_in = |render: &&Render| {
-                Outline::of(render, namespace).side(name).is_some_and(|side| side.as_str() == "hook")
-            };
             let mut renders: Vec<_> = after.renders().chain(before.renders()).collect();
-            renders.sort_by_key(|render| !is_hook_in(render));
-            let place = origin(renders, (name, &field), namespace, &sweep.renders.templates)?;
+            renders.sort_by_key(|one| one.outline.side(name) != Some(Side::Hook));
+            let renders = renders.into_iter().map(|one| &one.render);
+            let place = origin(renders, (name, &field), namespace, &sweep.renders.sources.templates)?;
             Some(((name.clone(), field), sweep.renders.on_disk(place)))
         });
         let places = places.collect();
+        let objects = flips.keys().cloned().collect();
         let upgrade = after.upgrade.as_ref().unwrap_or(&after.install);
-        let renders = renders::Renders::of(&before.install.documents, &upgrade.documents, namespace, None);
+        let [installed, upgrade] = [&before.install, upgrade].map(|one| one.of_objects(&objects).documents);
+        let renders = renders::Renders::of(&installed, &upgrade, namespace, None);
         let changed = ValueChange { given: &given, path: &path, from: &from, to: &to, flips };
         let found = evaluate_renders(&renders.after(changed), sweep.settings);
         let place = self.renderer.place_of(&change.path);
@@ -274,17 +319,20 @@ impl Round<'_> {
 /// the other as a resource there is something to judge.
 fn flips(before: &Sides, after: &Sides, sweep: &Sweep<'_>) -> Result<BTreeMap<Name, String>, String> {
     let Some(upgrade) = &after.upgrade else { return Ok(BTreeMap::new()) };
-    let becomes = Outline::of(upgrade, "");
     let mut flips = BTreeMap::new();
     // Where the two are rendered differently the release may have been upgraded before.
     let upgraded = before.upgrade.as_ref().filter(|_| sweep.upgrades_itself());
     let upgraded = upgraded.filter(|upgraded| !Arc::ptr_eq(upgraded, &before.install));
     let befores = [(Operation::Install, Some(&before.install)), (Operation::Upgrade, upgraded)];
     for (operation, before) in befores.into_iter().filter_map(|(operation, before)| Some((operation, before?))) {
-        if Outline::of(before, "").flips_to(&becomes).next().is_some() {
-            for (name, message) in (sweep.judge)(operation, before, upgrade)? {
-                flips.entry(name).or_insert(message);
-            }
+        let objects: BTreeSet<_> =
+            before.outline.flips_to(&upgrade.outline).map(|(object, ..)| object.clone()).collect();
+        if objects.is_empty() {
+            continue;
+        }
+        let [before, upgrade] = [before, upgrade].map(|one| one.of_objects(&objects));
+        for (name, message) in (sweep.judge)(operation, &before, &upgrade)? {
+            flips.entry(name).or_insert(message);
         }
     }
     Ok(flips)
@@ -300,7 +348,7 @@ impl Tried {
 }
 
 impl Flipping {
-    fn add_to(self, swept: &mut Swept) {
+    pub(super) fn add_to(self, swept: &mut Swept) {
         let Self { found, change, places } = self;
         let Found { mut findings, mut ignored, .. } = found;
         // Where another value, or another setting beside it, flips it as well, nobody learns more.
