@@ -1,5 +1,6 @@
 //! Helm, as somebody runs it at a prompt.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -47,6 +48,8 @@ impl Major {
 pub struct Run {
     pub command: String,
     pub success: bool,
+    /// `None` where a signal has ended it.
+    pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
@@ -143,47 +146,80 @@ pub struct Helm {
     kubeconfig: PathBuf,
     home: PathBuf,
     pub(crate) namespace: String,
-    /// Where the records are: `secret` or `configmap`.
+    /// Where the records are: `secret`, `configmap` or `sql`.
     pub driver: &'static str,
+    /// Variables beside those that every Helm gets.
+    pub variables: Vec<(String, String)>,
+    /// The options of the guard that stands in Helm's place where a release is changed.
+    pub guard: Option<Vec<String>>,
+    /// This Helm and kubectl come first on it.
+    path: OsString,
 }
 
 impl Helm {
     pub(crate) fn new(major: Major, tools: &Tools, kubeconfig: &Path, folder: &Path, namespace: &str) -> Self {
+        let program = major.program(tools);
+        let own = [program.parent().map(Path::to_owned).unwrap_or_default(), tools.kubernetes.clone()];
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::env::join_paths(own.into_iter().chain(std::env::split_paths(&path))).expect("a PATH");
         Self {
             major,
-            program: major.program(tools),
+            program,
             kubeconfig: kubeconfig.to_owned(),
             home: folder.join("helm"),
             namespace: namespace.to_owned(),
             driver: "secret",
+            variables: Vec::new(),
+            guard: None,
+            path,
         }
     }
 
     #[must_use]
     pub fn run(&self, arguments: &[&str]) -> Run {
-        run(self.in_namespace(arguments), &format!("helm {}", arguments.join(" ")))
+        let shown = match self.guard_of(arguments) {
+            Some(options) => ["stable-hooks"].into_iter().chain(options.iter().map(String::as_str)).collect(),
+            None => vec!["helm"],
+        };
+        run(self.in_namespace(arguments), &[shown.as_slice(), arguments].concat().join(" "))
     }
 
-    pub(crate) fn in_namespace(&self, arguments: &[&str]) -> Command {
-        let mut command = self.command(&self.program);
+    /// The program, which is called `helm`.
+    #[must_use]
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    #[must_use]
+    pub fn in_namespace(&self, arguments: &[&str]) -> Command {
+        let mut command = match self.guard_of(arguments) {
+            Some(options) => {
+                let mut command = self.command(Path::new("stable-hooks"));
+                command.args(options);
+                command
+            }
+            None => self.command(&self.program),
+        };
         command.args(arguments).args(["--namespace", &self.namespace]);
         command
     }
 
-    /// The folder with the program, which is called `helm`.
-    pub(crate) fn folder(&self) -> PathBuf {
-        self.program.parent().map(Path::to_owned).unwrap_or_default()
+    fn guard_of(&self, arguments: &[&str]) -> Option<&[String]> {
+        let changes_a_release = matches!(arguments.first(), Some(&("install" | "upgrade" | "rollback")));
+        self.guard.as_deref().filter(|_| changes_a_release)
     }
 
     /// A program in Helm's environment; nothing of the caller's gets in.
-    pub(crate) fn command(&self, program: &Path) -> Command {
+    #[must_use]
+    pub fn command(&self, program: &Path) -> Command {
         let mut command = mortal(program);
         command
             .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("PATH", &self.path)
             .env("HOME", &self.home)
             .env("KUBECONFIG", &self.kubeconfig)
-            .env("HELM_DRIVER", self.driver);
+            .env("HELM_DRIVER", self.driver)
+            .envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
 
@@ -204,11 +240,12 @@ impl Helm {
 }
 
 /// Runs a command to its end.
-pub(crate) fn run(mut command: Command, shown: &str) -> Run {
+pub fn run(mut command: Command, shown: &str) -> Run {
     let output = command.output().unwrap_or_else(|error| panic!("cannot run `{shown}`: {error}"));
     Run {
         command: shown.to_owned(),
         success: output.status.success(),
+        code: output.status.code(),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     }

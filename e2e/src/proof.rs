@@ -20,29 +20,38 @@ pub struct Page {
     /// What stands above all scenarios; it names the versions that ran.
     pub introduction: fn() -> Result<String>,
     /// The heads of the table of harms.
-    pub harms: [&'static str; 3],
-    /// What that table says before a rule.
-    pub stopped: &'static str,
+    pub harms: &'static [&'static str],
 }
 
 /// One scenario as it is written down.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Entry {
     pub section: &'static str,
     pub name: &'static str,
     /// The chart and what is done with it.
     pub about: &'static str,
-    /// For a harm: what happens, and the rule that stops it.
-    pub harm: Option<(&'static str, &'static str)>,
+    /// For a harm: its row in their table, after its name.
+    pub harm: Option<Vec<String>>,
 }
 
 /// What one scenario saw with one Helm.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Seen {
-    /// The harm, and the denial in its place; each as soon as its half has run.
-    Harm { without: Option<String>, denial: Option<String> },
+    /// The harm, and what is in its place.
+    Harm(Harm),
     /// What happened, and what was said to it.
     Happened { seen: String, said: Vec<String> },
+}
+
+/// One harm; each part as soon as its scenario has run.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Harm {
+    /// What happens without the policy.
+    pub without: Option<String>,
+    /// What the policy says.
+    pub denial: Option<String>,
+    /// What happens with the guard alone.
+    pub guarded: Option<String>,
 }
 
 /// All scenarios in their order, filled in as they end.
@@ -58,19 +67,11 @@ impl Proof {
         Self { page, entries, seen: Mutex::default() }
     }
 
-    pub fn harm(&self, entry: usize, major: Major, seen: String) {
-        self.half(entry, major, |without, _| *without = Some(seen));
-    }
-
-    pub fn denial(&self, entry: usize, major: Major, said: String) {
-        self.half(entry, major, |_, denial| *denial = Some(said));
-    }
-
-    fn half(&self, entry: usize, major: Major, set: impl FnOnce(&mut Option<String>, &mut Option<String>)) {
+    /// Adds a part of a harm.
+    pub fn harm(&self, entry: usize, major: Major, set: impl FnOnce(&mut Harm)) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let empty = Seen::Harm { without: None, denial: None };
-        if let Seen::Harm { without, denial } = seen.entry((entry, major)).or_insert(empty) {
-            set(without, denial);
+        if let Seen::Harm(harm) = seen.entry((entry, major)).or_insert_with(|| Seen::Harm(Harm::default())) {
+            set(harm);
         }
     }
 
@@ -104,15 +105,15 @@ impl Proof {
     }
 
     fn text(&self) -> Result<String> {
-        let Page { introduction, harms, stopped, .. } = &self.page;
+        let Page { introduction, harms, .. } = &self.page;
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = introduction()?;
-        let rows: Vec<_> = self.entries.iter().filter_map(|entry| Some((entry.name, entry.harm?))).collect();
+        let rows: Vec<_> = self.entries.iter().filter_map(|entry| Some((entry.name, entry.harm.as_ref()?))).collect();
         if !rows.is_empty() {
-            writeln!(text, "\n| {} |\n|---|---|---|", harms.join(" | "))?;
+            writeln!(text, "\n| {} |\n|{}", harms.join(" | "), "---|".repeat(harms.len()))?;
         }
-        for (name, (without, rule)) in rows {
-            writeln!(text, "| {name} | {without} | {stopped}`{rule}` |")?;
+        for (name, row) in rows {
+            writeln!(text, "| {name} | {} |", row.join(" | "))?;
         }
         let helms =
             [(Major::Three, pinned("helm3", "helm.sh/helm/v3")?), (Major::Four, pinned("helm4", "helm.sh/helm/v4")?)];
@@ -132,13 +133,13 @@ impl Proof {
 }
 
 fn write_entry(text: &mut String, seen: &[(&String, &Seen)]) -> Result<()> {
-    if let [(_, Seen::Harm { .. }), ..] = seen {
-        writeln!(text, "\n| | without the policy | with it |\n|---|---|---|")?;
+    if let [(_, Seen::Harm(_)), ..] = seen {
+        writeln!(text, "\n| | without the policy | with it | guarded |\n|---|---|---|---|")?;
     }
     for (helm, seen) in seen {
-        if let Seen::Harm { without, .. } = seen {
-            let without = cell(without.as_deref().unwrap_or_default());
-            writeln!(text, "| Helm {helm} | {without} | denied; nothing has changed |")?;
+        if let Seen::Harm(Harm { without, guarded, .. }) = seen {
+            let [without, guarded] = [without, guarded].map(|seen| cell(seen.as_deref().unwrap_or_default()));
+            writeln!(text, "| Helm {helm} | {without} | denied; nothing has changed | {guarded} |")?;
         }
     }
     // What both Helms saw is said once.
@@ -155,7 +156,7 @@ impl Seen {
     /// What happened with the policy, and what it said.
     fn conclusion(&self) -> (&str, String) {
         match self {
-            Self::Harm { denial, .. } => ("", denial.clone().unwrap_or_default()),
+            Self::Harm(Harm { denial, .. }) => ("", denial.clone().unwrap_or_default()),
             Self::Happened { seen, said } => (seen, said.join("\n")),
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
@@ -20,6 +20,7 @@ const RECORDS: &str = "flux-system";
 const KINDS: [&str; 9] =
     ["ConfigMap", "Deployment", "Job", "Role", "RoleBinding", "Secret", "Service", "ServiceAccount", "StatefulSet"];
 
+#[derive(Clone)]
 pub struct Scene<'world> {
     pub world: &'world World,
     pub helm: Helm,
@@ -46,6 +47,14 @@ impl<'world> Scene<'world> {
         records.clone_into(&mut self.helm.namespace);
         self.records = Some(records);
         self
+    }
+
+    /// The same with the guard in Helm's place, which gets these options.
+    #[must_use]
+    pub fn guarded(&self, options: &[&str]) -> Self {
+        let mut scene = self.clone();
+        scene.helm.guard = Some(options.iter().map(|option| (*option).to_owned()).collect());
+        scene
     }
 
     #[must_use]
@@ -120,7 +129,7 @@ impl<'world> Scene<'world> {
     /// Runs the command line with this Helm and kubectl on the PATH.
     #[must_use]
     pub fn stable_hooks(&self, arguments: &[&str]) -> Run {
-        let mut command = self.with_programs("stable-hooks");
+        let mut command = self.helm.command(Path::new("stable-hooks"));
         command.args(arguments);
         run(command, &format!("stable-hooks {}", arguments.join(" ")))
     }
@@ -135,19 +144,9 @@ impl<'world> Scene<'world> {
         if !folder.join("policy").exists() {
             std::os::unix::fs::symlink(policy, folder.join("policy")).expect("the manifests are linked");
         }
-        let mut command = self.with_programs("bash");
+        let mut command = self.helm.command(Path::new("bash"));
         command.args(["-o", "pipefail", "-c", &line]).current_dir(folder);
         run(command, &line)
-    }
-
-    /// A program with this Helm and kubectl on the PATH.
-    fn with_programs(&self, program: &str) -> Command {
-        let mut command = self.helm.command(Path::new(program));
-        let tools = [self.helm.folder(), self.world.tools.kubernetes.clone()];
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let path = std::env::join_paths(tools.into_iter().chain(std::env::split_paths(&path))).expect("a PATH");
-        command.env("PATH", path);
-        command
     }
 
     /// Runs kubectl in the namespace.

@@ -31,13 +31,12 @@ impl World {
         let compiling = thread::spawn(Policies::load);
         let plane = ControlPlane::start(&tools)?;
         let policies = compiling.join().map_err(|_| anyhow!("compiling the policies panicked"))??;
-        let live = webhook(&plane, &policies, LIVE, &Options::default(), &looks_at_objects())?;
-        let settings = json!({"releases": {"baseline": "record"}, "rules": {"hook-stale-dependency": "deny"}});
-        let options = Options { settings, ..Options::default() };
-        let records = webhook(&plane, &policies, RECORDS, &options, &looks_at_records())?;
-        let settings = json!({"rules": {"hook-missing-rbac": "deny", "shared-hook-object": "deny"}});
-        let options = Options { settings, ..Options::default() };
-        let strict = webhook(&plane, &policies, STRICT, &options, &looks_at_objects())?;
+        let start = |name: &str, may: &Value| {
+            webhook(&plane, &policies, name, &Options { settings: settings(name), ..Options::default() }, may)
+        };
+        let live = start(LIVE, &looks_at_objects())?;
+        let records = start(RECORDS, &looks_at_records())?;
+        let strict = start(STRICT, &looks_at_objects())?;
         Ok(Self { tools, policies: Some(policies), _webhooks: vec![live, records, strict], plane })
     }
 
@@ -57,6 +56,16 @@ impl World {
     pub fn webhook(&self, name: &str, options: &Options, may: &Value) -> Webhook {
         let policies = self.policies.as_ref().expect("a world with webhooks");
         webhook(&self.plane, policies, name, options, may).expect("the webhook starts")
+    }
+}
+
+/// The settings of a webhook that scenarios share.
+#[must_use]
+pub fn settings(webhook: &str) -> Value {
+    match webhook {
+        RECORDS => json!({"releases": {"baseline": "record"}, "rules": {"hook-stale-dependency": "deny"}}),
+        STRICT => json!({"rules": {"hook-missing-rbac": "deny", "shared-hook-object": "deny"}}),
+        _ => json!({}),
     }
 }
 

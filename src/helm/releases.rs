@@ -99,10 +99,16 @@ impl Helm {
 }
 
 impl NoAnswer {
-    /// Helm says that there is no such release.
+    /// Helm has said why.
     #[must_use]
-    pub fn is_no_release(&self) -> bool {
-        matches!(self, Self::Refused(Refused { said, .. }) if String::from_utf8_lossy(said).contains("release: not found"))
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refused(_))
+    }
+
+    /// Helm has said that.
+    #[must_use]
+    pub fn says(&self, words: &str) -> bool {
+        matches!(self, Self::Refused(Refused { said, .. }) if String::from_utf8_lossy(said).contains(words))
     }
 }
 

@@ -288,7 +288,8 @@ impl Before<'_> {
 
 impl Harm {
     pub(crate) fn entry(&self) -> Entry {
-        Entry { section: "Harm", name: self.name, about: self.about, harm: Some((self.without, self.rule)) }
+        let harm = vec![self.without.to_owned(), format!("`{}`", self.rule)];
+        Entry { section: "Harm", name: self.name, about: self.about, harm: Some(harm) }
     }
 
     pub(crate) fn happens(&self, argocd: &ArgoWorld) -> Report {

@@ -25,8 +25,7 @@ const PAGE: Page = Page {
     file: "proof-argocd.md",
     verb: "make e2e-argocd",
     introduction,
-    harms: ["the harm", "what Argo CD does", "the rule of `chart --argocd`"],
-    stopped: "",
+    harms: &["the harm", "what Argo CD does", "the rule of `chart --argocd`"],
 };
 
 /// A scenario that does no harm.

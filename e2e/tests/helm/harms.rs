@@ -5,9 +5,12 @@ use stable_hooks_e2e::cluster::{has_condition, wait_for};
 use stable_hooks_e2e::helm::{Major, Run};
 use stable_hooks_e2e::proof::Entry;
 use stable_hooks_e2e::scene::{Change, Scene, history_text};
-use stable_hooks_e2e::world::{LIVE, RECORDS, STRICT, World};
+use stable_hooks_e2e::world::{LIVE, RECORDS, STRICT, World, settings};
 
 const SECTION: &str = "Harm, and how it is stopped";
+
+/// What the guard comes to.
+pub(crate) const GUARDED: &str = "denied; nothing has changed";
 
 pub(crate) struct Harm {
     section: &'static str,
@@ -24,6 +27,8 @@ pub(crate) struct Harm {
     driver: &'static str,
     /// Whether the records lie in another namespace than the objects.
     records_apart: bool,
+    /// Why the guard cannot stand in its way.
+    pub(crate) unguarded: Option<&'static str>,
     pub(crate) helms: &'static [Major],
     /// What was there before.
     prepare: fn(&Scene<'_>),
@@ -50,6 +55,7 @@ const HARM: Harm = Harm {
     watched_by: LIVE,
     driver: "secret",
     records_apart: false,
+    unguarded: None,
     helms: &Major::ALL,
     prepare: |_| {},
     act: |_| panic!("a harm without an operation"),
@@ -286,7 +292,13 @@ pub(crate) const HARMS: &[Harm] = &[
     },
 ];
 
-const FLUX: Harm = Harm { section: "Flux's way", records_apart: true, helms: &[Major::Four], ..HARM };
+const FLUX: Harm = Harm {
+    section: "Flux's way",
+    records_apart: true,
+    unguarded: Some("Flux does not run this program"),
+    helms: &[Major::Four],
+    ..HARM
+};
 
 /// Versions grow with each write of any object.
 fn version(object: &Value) -> u64 {
@@ -313,11 +325,14 @@ fn objects_are_gone_after_a_success(scene: &Scene<'_>, after: &After<'_>) {
 
 impl Harm {
     pub(crate) fn entry(&self) -> Entry {
-        Entry { section: self.section, name: self.name, about: self.about, harm: Some((self.without, self.rule)) }
+        let denied = format!("denied by `{}`", self.rule);
+        let guarded = self.unguarded.map_or_else(|| denied.clone(), str::to_owned);
+        let harm = vec![self.without.to_owned(), denied, guarded];
+        Entry { section: self.section, name: self.name, about: self.about, harm: Some(harm) }
     }
 
-    fn scene<'world>(&self, world: &'world World, major: Major, watched_by: Option<&str>) -> Scene<'world> {
-        let mut scene = Scene::new(world, self.name, major, watched_by);
+    fn scene<'world>(&self, world: &'world World, name: &str, major: Major, watched_by: Option<&str>) -> Scene<'world> {
+        let mut scene = Scene::new(world, name, major, watched_by);
         if self.records_apart {
             scene = scene.with_records_apart(watched_by);
         }
@@ -328,7 +343,7 @@ impl Harm {
 
     /// Without the policy; says what was seen.
     pub(crate) fn happens(&self, world: &World, major: Major) -> String {
-        let scene = self.scene(world, major, None);
+        let scene = self.scene(world, self.name, major, None);
         let before = scene.snapshot();
         let run = (self.act)(&scene);
         let change = before.change_to(&scene.snapshot());
@@ -341,7 +356,7 @@ impl Harm {
 
     /// With the policy: stopped, and nothing has changed; says what the policy said.
     pub(crate) fn is_denied(&self, world: &World, major: Major) -> String {
-        let scene = self.scene(world, major, Some(self.watched_by));
+        let scene = self.scene(world, self.name, major, Some(self.watched_by));
         let (before, history) = (scene.snapshot(), scene.helm.history("orders"));
         let run = (self.act)(&scene).fails();
         let denial = run.denial().unwrap_or_else(|| panic!("not stopped by the policy: {}", run.stderr));
@@ -353,5 +368,23 @@ impl Harm {
         assert_eq!(scene.snapshot(), before, "something has changed");
         assert_eq!(scene.helm.history("orders"), history);
         scene.shown(&denial)
+    }
+
+    /// With the guard alone, which has the same settings: stopped, and nothing has changed.
+    pub(crate) fn is_guarded(&self, world: &World, major: Major) {
+        // The namespace of the half without the policy is watched by nobody either.
+        let scene = self.scene(world, &format!("guarded {}", self.name), major, None);
+        let settings = scene.file("settings", &settings(self.watched_by));
+        let (before, history) = (scene.snapshot(), scene.helm.history("orders"));
+        let run = (self.act)(&scene.guarded(&["--settings", &settings])).fails();
+        assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{}", run.stderr);
+        let said = run.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(&format!("deny {}", self.rule)), "{said}");
+        assert!(said.contains("/templates/"), "the denial does not say where to mend it: {said}");
+        for name in self.names {
+            assert!(said.contains(name), "`{name}` is not in the denial: {said}");
+        }
+        assert_eq!(scene.snapshot(), before, "something has changed");
+        assert_eq!(scene.helm.history("orders"), history);
     }
 }

@@ -23,6 +23,7 @@ pub(crate) const CASES: &[Case] = &[Case {
     about: "Jobs and records, with a record of 1 MiB and two bodies of garbage in each hundred.",
     helms: &[Major::Four],
     run: many_requests,
+    ..Case::EMPTY
 }];
 
 /// What one in so many requests is.

@@ -1,4 +1,4 @@
-//! What happens on a real API server: each harm without the policy and with it, and what must work as before.
+//! What happens on a real API server: each harm without the policy, with it, and guarded; and what must work as before.
 
 #![expect(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a scenario fails by panicking")]
 
@@ -6,6 +6,7 @@ mod charts;
 mod failures;
 mod flux;
 mod forecast;
+mod guard;
 mod harms;
 mod load;
 mod messages;
@@ -24,17 +25,16 @@ use stable_hooks_e2e::suite::{self, Scenario};
 use stable_hooks_e2e::tools::pinned;
 use stable_hooks_e2e::world::World;
 
-use crate::harms::{HARMS, Harm};
+use crate::harms::{GUARDED, HARMS, Harm};
 
 const PAGE: Page = Page {
     file: "proof.md",
     verb: "make e2e",
     introduction,
-    harms: ["the harm", "without the policy", "with it"],
-    stopped: "denied by ",
+    harms: &["the harm", "without the policy", "with it", "guarded"],
 };
 
-/// A scenario with the policy alone.
+/// A scenario that does no harm.
 #[derive(Clone, Copy)]
 pub(crate) struct Case {
     section: &'static str,
@@ -43,12 +43,20 @@ pub(crate) struct Case {
     about: &'static str,
     /// One is enough where the scenario is not about Helm.
     helms: &'static [Major],
+    /// What the scenario's own name ends with.
+    how: &'static str,
     run: fn(&World, Major) -> Report,
 }
 
 impl Case {
-    const EMPTY: Self =
-        Self { section: "", name: "", about: "", helms: &Major::ALL, run: |_, _| panic!("a case that does nothing") };
+    const EMPTY: Self = Self {
+        section: "",
+        name: "",
+        about: "",
+        helms: &Major::ALL,
+        how: "with the policy",
+        run: |_, _| panic!("a case that does nothing"),
+    };
 
     fn entry(&self) -> Entry {
         Entry { section: self.section, name: self.name, about: self.about, harm: None }
@@ -72,6 +80,7 @@ fn main() -> ExitCode {
         forecast::CASES,
         orphans::CASES,
         rollout::CASES,
+        guard::CASES,
     ]
     .concat();
     let entries = HARMS.iter().map(Harm::entry).chain(cases.iter().map(Case::entry)).collect();
@@ -80,23 +89,33 @@ fn main() -> ExitCode {
     for (index, harm) in HARMS.iter().enumerate() {
         for major in harm.helms.iter().copied() {
             scenarios.push(scenario(harm.name, major, "without the policy", &proof, move |world, proof| {
-                proof.harm(index, major, harm.happens(world, major));
+                let seen = harm.happens(world, major);
+                proof.harm(index, major, |harm| harm.without = Some(seen));
             }));
             scenarios.push(scenario(harm.name, major, "with the policy", &proof, move |world, proof| {
-                proof.denial(index, major, harm.is_denied(world, major));
+                let said = harm.is_denied(world, major);
+                proof.harm(index, major, |harm| harm.denial = Some(said));
             }));
+            match harm.unguarded {
+                Some(why) => proof.harm(index, major, |harm| harm.guarded = Some(why.to_owned())),
+                None => scenarios.push(scenario(harm.name, major, "guarded", &proof, move |world, proof| {
+                    harm.is_guarded(world, major);
+                    proof.harm(index, major, |harm| harm.guarded = Some(GUARDED.to_owned()));
+                })),
+            }
         }
     }
     for (index, case) in (HARMS.len()..).zip(cases) {
         for major in case.helms.iter().copied() {
-            scenarios.push(scenario(case.name, major, "with the policy", &proof, move |world, proof| {
+            scenarios.push(scenario(case.name, major, case.how, &proof, move |world, proof| {
                 let Report { seen, said } = (case.run)(world, major);
                 proof.happened(index, major, seen, said);
             }));
         }
     }
-    // It fails by itself where the page says what nobody prints, and has nothing to prove.
+    // These two fail by themselves, and have no line on the page.
     scenarios.push(Scenario::new("The messages that people paste".to_owned(), messages::page));
+    scenarios.push(Scenario::new("Records in PostgreSQL, guarded".to_owned(), guard::sql::in_postgresql));
     suite::run(scenarios, World::start, Some(&proof))
 }
 
@@ -110,7 +129,8 @@ fn introduction() -> Result<String> {
          {plane}, Helm {helm3} and Helm {helm4}.\n\
          The policy is the annotated wasm, behind the two webhooks that Kubewarden would register. \"Nothing has\n\
          changed\" means: every object of the namespace has the UID and the resource version that it had before,\n\
-         and `helm history` is the same. The charts are in `e2e/charts`.\n"
+         and `helm history` is the same. \"Guarded\" means: no webhook watches the namespace, and `stable-hooks upgrade`\n\
+         is run in the place of `helm upgrade`, with the settings of the policy. The charts are in `e2e/charts`.\n"
     ))
 }
 

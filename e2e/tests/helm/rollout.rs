@@ -24,6 +24,7 @@ pub(crate) const CASES: &[Case] = &[Case {
     about: "Every `kubectl` command of docs/rollout.md in its order, with Kubewarden's CRDs and without its controller.",
     helms: &[Major::Four],
     run: page,
+    ..Case::EMPTY
 }];
 
 fn page(world: &World, major: Major) -> Report {

@@ -22,8 +22,7 @@ const PAGE: Page = Page {
     verb: "make e2e-kyverno",
     introduction,
     // Kyverno does no harm of its own.
-    harms: [""; 3],
-    stopped: "",
+    harms: &[],
 };
 
 fn main() -> ExitCode {

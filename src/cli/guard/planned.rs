@@ -1,6 +1,7 @@
 //! What Helm would store, and what it starts from: both as Helm itself tells.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::ffi::OsString;
 use std::thread::{self, ScopedJoinHandle};
 
@@ -69,7 +70,8 @@ impl Asking<'_> {
     /// `None` where history and dry run do not agree.
     fn dry_run(&self) -> Result<Option<Planned>, NotPlanned> {
         let Answers { planned, history, last } = self.answers();
-        let installs = self.invocation.verb == Verb::Install || history.as_ref().is_err_and(NoAnswer::is_no_release);
+        let installs = self.invocation.verb == Verb::Install
+            || history.as_ref().is_err_and(|error| error.says("release: not found"));
         let planned = match planned {
             Err(NoAnswer::Refused(refused)) if installs && lacks_crds(&refused) => return self.rendered().map(Some),
             Err(NoAnswer::Refused(Refused { said, .. })) if is_too_old(&said) => {
@@ -129,7 +131,8 @@ impl Asking<'_> {
     fn rollback(&self) -> Result<Planned, NotPlanned> {
         let (helm, global) = (self.helm, self.invocation.global());
         let Some(name) = self.invocation.release() else { return Err(unknown("no release is named")) };
-        let history = helm.history(name, &global).map_err(|error| refused(error, "its history cannot be read"))?;
+        let why = |error| self.no_rollback(error);
+        let history = helm.history(name, &global).map_err(why)?;
         let last = last_of(&history);
         let target = self.invocation.target().unwrap_or_else(|| last.saturating_sub(1));
         let (target_json, last_json) = thread::scope(|scope| {
@@ -137,8 +140,7 @@ impl Asking<'_> {
             let last = helm.stored(name, Some(last), &global);
             (joined(target), last)
         });
-        let read = |answer: Result<Value, NoAnswer>| answer.map_err(|error| refused(error, "it cannot be read"));
-        let (mut planned, baseline) = (read(target_json)?, read(last_json)?);
+        let (mut planned, baseline) = (target_json.map_err(why)?, last_json.map_err(why)?);
         if let Some(planned) = planned.as_object_mut() {
             planned.insert("version".to_owned(), last.saturating_add(1).into());
             let info = json!({"status": "pending-rollback", "description": format!("Rollback to {target}")});
@@ -148,14 +150,26 @@ impl Asking<'_> {
         Ok(Planned { record: self.record(&planned)?, baseline: Some(baseline), chart_version: None })
     }
 
+    /// What cannot be read Helm cannot go back to, and its dry run says so in the rollback's own words.
+    fn no_rollback(&self, error: NoAnswer) -> NotPlanned {
+        let dry = |value| self.helm.planned(&self.invocation.with(&[("dry-run", value)])).err();
+        // Of Helm 3's rollback the flag takes no value, and of Helm 4's it warns without one.
+        let said = dry(Some("client")).filter(|error| !error.says("invalid argument")).or_else(|| dry(None));
+        refused(said.filter(NoAnswer::is_refusal).unwrap_or(error), "what is installed cannot be read")
+    }
+
     fn answers(&self) -> Answers {
         let (helm, global) = (self.helm, self.invocation.global());
         let words = self.invocation.with(&[("dry-run", Some("server")), ("output", Some("json"))]);
-        let name = self.invocation.release();
+        // What is installed is nothing to an install.
+        let name = self.invocation.release().filter(|_| self.invocation.verb == Verb::Upgrade);
+        let plan = || helm.planned(&words);
+        // The first Helm that asks makes the tables of an empty database; of two that make them at once one fails.
+        let first = is_database().then(plan);
         thread::scope(|scope| {
             let history = name.map(|name| scope.spawn(|| helm.history(name, &global)));
             let last = name.map(|name| scope.spawn(|| helm.stored(name, None, &global)));
-            let planned = helm.planned(&words);
+            let planned = first.unwrap_or_else(plan);
             let (history, last) =
                 (history.map_or(Err(NoAnswer::Format), joined), last.map_or(Err(NoAnswer::Format), joined));
             Answers { planned, history, last }
@@ -176,6 +190,11 @@ impl Asking<'_> {
         let labels = accepted.chain(given.into_iter().rev());
         StoredRecord::of_json(release, labels, self.limits).map_err(|error| unknown(error.to_string()))
     }
+}
+
+/// Helm keeps its records in SQL.
+fn is_database() -> bool {
+    env::var_os("HELM_DRIVER").is_some_and(|driver| driver == "sql")
 }
 
 fn is_pending(status: &str) -> bool {
