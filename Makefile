@@ -1,6 +1,6 @@
 # Verbs only; CI calls the same ones. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup try test without-runtime test-wasm schemas shells monitoring lint deny dist docs artifacthub reproducible e2e oracle e2e-argocd e2e-kwctl e2e-kyverno bench fuzz fuzz-smoke mutants ci
+.PHONY: help setup try test without-runtime test-wasm schemas shells postgresql monitoring lint deny dist docs artifacthub reproducible e2e oracle e2e-argocd e2e-kwctl e2e-kyverno bench fuzz fuzz-smoke mutants ci
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stable-hooks
 SOURCES := Cargo.toml Cargo.lock crates/helm/Cargo.toml policy/Cargo.toml policy/wasm-cargo $(shell find crates/helm/src policy/src -name '*.rs')
@@ -72,6 +72,12 @@ ifneq ($(NO_SHELLS),)
 	{ echo "there is no $(NO_SHELLS), and apt-get did not install it" >&2; [ -z "$(CI)" ]; }
 endif
 
+postgresql: ## the database that Helm's SQL driver is tested with, installed with apt-get
+ifeq ($(wildcard /usr/lib/postgresql/*/bin/initdb),)
+	@$(AS_ROOT) apt-get update -q && $(AS_ROOT) apt-get install -qy postgresql || \
+	{ echo "there is no PostgreSQL, and apt-get did not install it" >&2; [ -z "$(CI)" ]; }
+endif
+
 monitoring: ## the alert rules, checked and tested with promtool, which comes from Debian where it is missing
 	tests/monitoring/check
 
@@ -140,7 +146,7 @@ artifacthub: ## rewrite the Artifact Hub packages from the metadata and the form
 	policy/artifacthub policy $(RELEASED) >policy/artifacthub-pkg.yml
 	policy/artifacthub policy/releases $(RELEASED) >policy/releases/artifacthub-pkg.yml
 
-e2e: annotated-policy.wasm annotated-releases-policy.wasm schemas ## real API server, real Helm, without and with the policy
+e2e: annotated-policy.wasm annotated-releases-policy.wasm schemas postgresql ## real API server, real Helm, without and with the policy
 	cargo build
 	SCHEMAS=$(SCHEMAS) PATH="$(DEBUG):$$PATH" cargo test -p stable-hooks-e2e --test helm --test hour
 	$(MAKE) oracle

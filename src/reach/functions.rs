@@ -139,9 +139,10 @@ pub(super) fn call(templates: &mut impl Templates, name: &str, arguments: &[Read
         }
         (
             "merge" | "mergeOverwrite" | "mustMerge" | "mustMergeOverwrite" | "mustMergeOverwriteWithOptions",
-            [into, others @ ..],
+            all @ [into, others @ ..],
         ) => {
-            merge_inside(templates, others);
+            // The maps in a map that was picked from another one are that one's.
+            merge_inside(templates, if into.is_shallow { all } else { others });
             let source = Reading { is_copy: true, is_shallow: true, ..Reading::joined(others.iter().cloned()) };
             let source = templates.here(source);
             if !into.is_copy {

@@ -17,7 +17,7 @@ use stable_hooks::reach::{Chart, Key, Pattern, Reach};
 use crate::helms::{folder, helms};
 
 const CHARTS: usize = 50;
-const PARENTS: u64 = 25;
+const PARENTS: u64 = 17;
 /// Of so many parents one shows what happens with the values that decide.
 const DECIDED: u64 = 5;
 /// How many misses of one chart are told.
@@ -122,7 +122,8 @@ impl Rendered<'_> {
         let before = self.render(&json!({}));
 
         let mut missed = Vec::new();
-        let is_unread = |path: &[String]| !touches(&reach.reached, path);
+        let (reached, deciders) = (Patterns::of(&reach.reached), Patterns::of(reach.deciders.keys()));
+        let is_unread = |path: &[String]| !reached.touch(path);
         let (after, changed) = self.render_changed(&is_unread);
         seen.unread = changed;
         for template in before.keys().chain(after.keys()).collect::<BTreeSet<_>>() {
@@ -134,7 +135,7 @@ impl Rendered<'_> {
             }
         }
 
-        let is_undecided = |path: &[String]| !touches(reach.deciders.keys(), path);
+        let is_undecided = |path: &[String]| !deciders.touch(path);
         let (after, changed) = self.render_changed(&is_undecided);
         seen.undecided = changed;
         for template in before.keys().chain(after.keys()).collect::<BTreeSet<_>>() {
@@ -163,11 +164,32 @@ impl Rendered<'_> {
     }
 }
 
-fn touches<'p>(patterns: impl IntoIterator<Item = &'p Pattern>, path: &[String]) -> bool {
-    patterns.into_iter().any(|pattern| {
-        let meets = |(key, step): (&Key, &String)| *key == Key::Any || *key == Key::Named(step.clone());
-        pattern.0.iter().zip(path).all(meets)
-    })
+/// The patterns step by step: there are thousands, and thousands of values are looked for among them.
+#[derive(Default)]
+struct Patterns {
+    ends: bool,
+    any: Option<Box<Self>>,
+    named: BTreeMap<String, Self>,
+}
+
+impl Patterns {
+    fn of<'p>(patterns: impl IntoIterator<Item = &'p Pattern>) -> Self {
+        let mut all = Self::default();
+        for pattern in patterns {
+            let last = pattern.0.iter().fold(&mut all, |node, key| match key {
+                Key::Any => node.any.get_or_insert_default(),
+                Key::Named(name) => node.named.entry(name.clone()).or_default(),
+            });
+            last.ends = true;
+        }
+        all
+    }
+
+    /// One of them is the path, or lies above it or below it.
+    fn touch(&self, path: &[String]) -> bool {
+        let Some((step, rest)) = path.split_first() else { return true };
+        self.ends || self.any.iter().map(Box::as_ref).chain(self.named.get(step)).any(|next| next.touch(rest))
+    }
 }
 
 /// Puts another value of the same sort wherever one may change.

@@ -90,6 +90,34 @@ fn a_decision_about_what_is_written_is_reached_like_it() {
 }
 
 #[test]
+fn what_one_chart_merges_into_a_map_of_global_another_reads() {
+    let written = |text: &str, read: &str| {
+        let template = format!("{{{{ if {read} }}}}helm.sh/hook: test{{{{ end }}}}");
+        let chart = files([
+            ("Chart.yaml", "name: parent\ndependencies: [{name: a}, {name: b}]"),
+            ("values.yaml", "{global: {m: {on: true, sub: {flag: true}}}, a: {m0: {sub: {flag: true}}}}"),
+            ("charts/a/Chart.yaml", "name: a"),
+            ("charts/a/templates/a.yaml", text),
+            ("charts/b/Chart.yaml", "name: b"),
+            ("charts/b/templates/b.yaml", template.as_str()),
+        ]);
+        let found = of_hooks(&reach(&chart));
+        found.iter().any(|found| "a.m0.sub.flag".starts_with(found.as_str()))
+    };
+    let merges = "{{ $x := merge (omit $.Values.global.m \"on\") .Values.m0 }}";
+    let deep = "{{ $x := deepCopy (merge (omit $.Values.global.m \"on\") (index (dict \"a\" (get .Values \"m0\") \"b\" $.Values.global.m) \"a\")) }}";
+    assert_eq!(
+        [
+            written(merges, ".Values.global.m.sub.flag"),
+            written(merges, "dig \"sub\" \"flag\" false .Values.global.m"),
+            written(merges, "dig \"sub\" \"flag\" false (merge (omit $.Values.global.m \"on\") .Values.x)"),
+            written(deep, ".Values.global.m.sub.flag"),
+        ],
+        [true; 4]
+    );
+}
+
+#[test]
 fn a_subchart_reads_the_templates_in_global() {
     let chart = files([
         ("Chart.yaml", "name: shop"),
