@@ -140,19 +140,7 @@ pub(super) fn call(templates: &mut impl Templates, name: &str, arguments: &[Read
         (
             "merge" | "mergeOverwrite" | "mustMerge" | "mustMergeOverwrite" | "mustMergeOverwriteWithOptions",
             all @ [into, others @ ..],
-        ) => {
-            // The maps in a map that was picked from another one are that one's.
-            merge_inside(templates, if into.is_shallow { all } else { others });
-            let source = Reading { is_copy: true, is_shallow: true, ..Reading::joined(others.iter().cloned()) };
-            let source = templates.here(source);
-            if !into.is_copy {
-                for target in &into.patterns {
-                    templates.notes().write_over(target.clone(), source.clone());
-                }
-            }
-            templates.write(into, source.clone());
-            Reading::joined([into.clone(), source])
-        }
+        ) => merged(templates, all, into, others),
         ("lookup", _) => {
             templates.notes().gap(Gap::Lookup);
             templates.notes().uses(arguments);
@@ -182,6 +170,21 @@ pub(super) fn call(templates: &mut impl Templates, name: &str, arguments: &[Read
             Reading { is_made: true, ..Reading::joined(arguments.iter().cloned()).shuffled() }
         }
     }
+}
+
+/// Maps that are merged into the first of them.
+fn merged(templates: &mut impl Templates, all: &[Reading], into: &Reading, others: &[Reading]) -> Reading {
+    // The maps in a map that was picked from another one are that one's.
+    merge_inside(templates, if into.is_shallow { all } else { others });
+    let source = Reading { is_copy: true, is_shallow: true, ..Reading::joined(others.iter().cloned()) };
+    let source = templates.here(source);
+    if !into.is_copy {
+        for target in &into.patterns {
+            templates.notes().write_over(target.clone(), source.clone());
+        }
+    }
+    templates.write(into, source.clone());
+    Reading::joined([into.clone(), source])
 }
 
 /// The maps in one that is merged are not copied: the same keys of those after it are written into them.

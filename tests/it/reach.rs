@@ -76,7 +76,9 @@ impl Rendered<'_> {
             let (template, document) = document.split_once('\n').unwrap();
             documents.entry(template.to_owned()).or_default().push(document.to_owned());
         }
-        documents.values_mut().for_each(|documents| documents.sort());
+        for documents in documents.values_mut() {
+            documents.sort();
+        }
         documents
     }
 
@@ -325,7 +327,7 @@ fn reach_what_is_outside_of_it_never_changes_an_object() {
         };
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let seen = thread::scope(|scope| {
-            let all: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
+            let all: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
             all.into_iter().map(|one| one.join().unwrap()).fold(Seen::default(), Seen::and)
         });
         let Seen { charts, objects, hooks, unread, undecided, plain_changed, decided } = seen;

@@ -41,7 +41,7 @@ fn chart_sweep_independent_jobs_are_not_tried_in_every_combination() {
 #[test]
 fn chart_sweep_what_changes_nothing_beside_a_switch_is_tried_at_once() {
     let texts = ["b", "c", "d", "e", "f", "g", "h", "i"];
-    let values: String = texts.iter().map(|name| format!("{name}: job\n")).collect();
+    let values = texts.map(|name| format!("{name}: job\n")).concat();
     let asked = texts.map(|name| format!("(eq .Values.{name} \"hook\")")).join(" ");
     // All of them are asked for, and one decides.
     let of_job = job("m", &format!("and (eq .Values.e \"hook\") (or true {asked})"));

@@ -254,13 +254,15 @@ impl<'c> Writer<'c> {
                     newest = (format!("$v{}", self.number()), sort.to_owned());
                     filled += &newest.0;
                 }
-                Some(("call", sort)) => filled += &format!("(include {})", self.call(sort, &place, depth, terms)),
-                Some(("template", sort)) => filled += &format!("template {}", self.call(sort, &place, depth, terms)),
+                Some(("call", sort)) => write!(filled, "(include {})", self.call(sort, &place, depth, terms)).unwrap(),
+                Some(("template", sort)) => {
+                    write!(filled, "template {}", self.call(sort, &place, depth, terms)).unwrap();
+                }
                 Some((sort, "map")) => {
-                    filled += &self.piece(sort, &Place { dot: "map", ..place.clone() }, depth, terms)
+                    filled += &self.piece(sort, &Place { dot: "map", ..place.clone() }, depth, terms);
                 }
                 Some((sort, "top")) => {
-                    filled += &self.piece(sort, &Place { dot: "top", ..place.clone() }, depth, terms)
+                    filled += &self.piece(sort, &Place { dot: "top", ..place.clone() }, depth, terms);
                 }
                 Some((sort, _)) => filled += &self.piece(sort, &Place { dot: "text", ..place.clone() }, depth, terms),
                 None if word == "now" => place.known.push(newest.clone()),
@@ -318,7 +320,7 @@ impl<'c> Writer<'c> {
     /// Something that a pipeline can be, or a part of one.
     fn term(&mut self, sort: &str, place: &Place, terms: usize) -> String {
         let mut known: Vec<_> =
-            place.known.iter().filter(|(_, known)| known == sort).map(|(name, _)| &name[..]).collect();
+            place.known.iter().filter(|(_, known)| known == sort).map(|(name, _)| name.as_str()).collect();
         if place.dot == sort {
             known.push(".");
         }
@@ -387,7 +389,8 @@ impl<'c> Writer<'c> {
         let body = self.one_of(grammar::bodies(sort), &place, depth.saturating_sub(1), terms.saturating_sub(1));
         let number = self.number();
         let name = format!("{}.{sort}{number}", self.name);
-        self.defines[self.chance.below(3)] += &format!("{{{{ define \"{name}\" }}}}{start}{body}{{{{ end }}}}\n");
+        let file = self.chance.below(3);
+        writeln!(self.defines[file], "{{{{ define \"{name}\" }}}}{start}{body}{{{{ end }}}}").unwrap();
         let named = Named { name, form, sort: sort.to_owned() };
         self.named.push(named.clone());
         named
