@@ -5,6 +5,7 @@ mod flags;
 mod inputs;
 mod verb;
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 use std::time::Duration;
@@ -165,9 +166,11 @@ impl Invocation {
     }
 
     fn without(&self, is_dropped: impl Fn(&&Flag) -> bool, given: &[(&str, Option<&str>)]) -> Vec<OsString> {
-        let dropped: Vec<_> = self.words.flags.iter().filter(&is_dropped).flat_map(|flag| flag.at.clone()).collect();
-        // `-io json` is one word of two flags.
-        let beside = self.words.flags.iter().filter(|flag| !is_dropped(flag) && dropped.contains(&flag.at.start));
+        let starts: BTreeSet<_> = self.words.flags.iter().filter(&is_dropped).map(|flag| flag.at.start).collect();
+        // `-io json` is one word of two flags, and the one that stays is written by itself.
+        let moved: Vec<_> = self.words.flags.iter().filter(|flag| starts.contains(&flag.at.start)).collect();
+        let dropped: BTreeSet<_> = moved.iter().flat_map(|flag| flag.at.clone()).collect();
+        let beside = moved.iter().filter(|flag| !is_dropped(flag));
         let beside = beside.map(|flag| (flag.name.as_str(), flag.value.as_deref()));
         let more: Vec<_> = beside.chain(given.iter().copied()).collect();
         let mut words = Vec::new();

@@ -7,6 +7,7 @@ mod schema;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use helm::HOOK;
 use serde_json::Value;
 
 use crate::reach::{Chart, Decider, Key, Pattern, Reach, Role};
@@ -45,13 +46,20 @@ impl Candidate {
         self.from == Value::Bool(false) || (self.from.is_null() && self.to.contains(&Value::Bool(true)))
     }
 
+    /// Those first that flip most often: renders may run out.
+    fn rank(&self) -> impl Ord + use<> {
+        let holds_a_hook = self.from.to_string().contains(HOOK);
+        let is_of_subcharts = self.files.iter().all(|file| file.starts_with("charts/"));
+        (self.role != Role::Hook, !(self.from.is_boolean() || holds_a_hook), is_of_subcharts)
+    }
+
     pub(crate) fn changes(&self) -> impl Iterator<Item = Change> {
         self.to.iter().map(|to| Change { path: self.path.clone(), from: self.from.clone(), to: to.clone() })
     }
 }
 
-/// The values of a chart that are worth another try, those first that flip most often: what decides about a hook, and what
-/// is switched on or off.
+/// The values of a chart that are worth another try, those first that flip most often: what decides about a hook, then what is
+/// switched on or off or is a hook's annotation itself, then what the chart's own templates read.
 pub(crate) fn candidates(reach: &Reach, chart: &Chart, values: &Value) -> Vec<Candidate> {
     let mut deciders = BTreeMap::<ValuePath, Decider>::new();
     for (pattern, decider) in &reach.deciders {
@@ -80,7 +88,7 @@ pub(crate) fn candidates(reach: &Reach, chart: &Chart, values: &Value) -> Vec<Ca
     candidates.retain(|candidate| {
         candidate.role == Role::Hook || (candidate.is_switched_off() && !candidate.files.is_disjoint(&of_hooks))
     });
-    candidates.sort_by_key(|candidate| (candidate.role != Role::Hook, !candidate.from.is_boolean()));
+    candidates.sort_by_key(Candidate::rank);
     candidates
 }
 
