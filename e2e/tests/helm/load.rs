@@ -22,6 +22,7 @@ pub(crate) const CASES: &[Case] = &[Case {
     name: "Ten thousand requests over 64 connections",
     about: "Jobs and records, with a record of 1 MiB and two bodies of garbage in each hundred.",
     helms: &[Major::Four],
+    is_alone: true,
     run: many_requests,
     ..Case::EMPTY
 }];

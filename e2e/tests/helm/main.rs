@@ -16,7 +16,7 @@ mod rollout;
 mod works;
 
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use anyhow::Result;
 use stable_hooks_e2e::helm::Major;
@@ -45,6 +45,8 @@ pub(crate) struct Case {
     helms: &'static [Major],
     /// What the scenario's own name ends with.
     how: &'static str,
+    /// It takes all of the machine, and others would take its time.
+    is_alone: bool,
     run: fn(&World, Major) -> Report,
 }
 
@@ -55,6 +57,7 @@ impl Case {
         about: "",
         helms: &Major::ALL,
         how: "with the policy",
+        is_alone: false,
         run: |_, _| panic!("a case that does nothing"),
     };
 
@@ -89,17 +92,17 @@ fn main() -> ExitCode {
     for (index, harm) in HARMS.iter().enumerate() {
         for major in harm.helms.iter().copied() {
             scenarios.push(scenario(harm.name, major, "without the policy", &proof, move |world, proof| {
-                let seen = harm.happens(world, major);
+                let seen = beside_others(|| harm.happens(world, major));
                 proof.harm(index, major, |harm| harm.without = Some(seen));
             }));
             scenarios.push(scenario(harm.name, major, "with the policy", &proof, move |world, proof| {
-                let said = harm.is_denied(world, major);
+                let said = beside_others(|| harm.is_denied(world, major));
                 proof.harm(index, major, |harm| harm.denial = Some(said));
             }));
             match harm.unguarded {
                 Some(why) => proof.harm(index, major, |harm| harm.guarded = Some(why.to_owned())),
                 None => scenarios.push(scenario(harm.name, major, "guarded", &proof, move |world, proof| {
-                    harm.is_guarded(world, major);
+                    beside_others(|| harm.is_guarded(world, major));
                     proof.harm(index, major, |harm| harm.guarded = Some(GUARDED.to_owned()));
                 })),
             }
@@ -108,15 +111,36 @@ fn main() -> ExitCode {
     for (index, case) in (HARMS.len()..).zip(cases) {
         for major in case.helms.iter().copied() {
             scenarios.push(scenario(case.name, major, case.how, &proof, move |world, proof| {
-                let Report { seen, said } = (case.run)(world, major);
+                let Report { seen, said } = if case.is_alone {
+                    alone(|| (case.run)(world, major))
+                } else {
+                    beside_others(|| (case.run)(world, major))
+                };
                 proof.happened(index, major, seen, said);
             }));
         }
     }
     // These two fail by themselves, and have no line on the page.
-    scenarios.push(Scenario::new("The messages that people paste".to_owned(), messages::page));
-    scenarios.push(Scenario::new("Records in PostgreSQL, guarded".to_owned(), guard::sql::in_postgresql));
+    scenarios.push(Scenario::new("The messages that people paste".to_owned(), |world| {
+        beside_others(|| messages::page(world))
+    }));
+    scenarios.push(Scenario::new("Records in PostgreSQL, guarded".to_owned(), |world| {
+        beside_others(|| guard::sql::in_postgresql(world))
+    }));
     suite::run(scenarios, World::start, Some(&proof))
+}
+
+/// Held by each scenario, and by one that wants the machine for itself alone.
+static TURNS: RwLock<()> = RwLock::new(());
+
+fn beside_others<T>(scenario: impl FnOnce() -> T) -> T {
+    let _turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
+    scenario()
+}
+
+fn alone<T>(scenario: impl FnOnce() -> T) -> T {
+    let _turn = TURNS.write().unwrap_or_else(PoisonError::into_inner);
+    scenario()
 }
 
 fn introduction() -> Result<String> {
