@@ -122,10 +122,10 @@ fn main() -> ExitCode {
     }
     // These two fail by themselves, and have no line on the page.
     scenarios.push(Scenario::new("The messages that people paste".to_owned(), |world| {
-        beside_others(|| messages::page(world))
+        beside_others(|| messages::page(world));
     }));
     scenarios.push(Scenario::new("Records in PostgreSQL, guarded".to_owned(), |world| {
-        beside_others(|| guard::sql::in_postgresql(world))
+        beside_others(|| guard::sql::in_postgresql(world));
     }));
     suite::run(scenarios, World::start, Some(&proof))
 }
