@@ -198,8 +198,13 @@ impl Options {
         }
         let (invocation, inputs) = Held::of(invocation)?;
         let judge = chart::judge(&self.judge)?;
-        let asking =
-            Asking { helm, invocation: &invocation, accepted: &self.accept, limits: judge.settings.record_limits() };
+        let asking = Asking {
+            helm,
+            invocation: &invocation,
+            accepted: &self.accept,
+            limits: judge.settings.record_limits(),
+            inputs: &inputs,
+        };
         let flags = invocation.kubectl_flags(|name| env::var(name).ok());
         let (planned, live) = thread::scope(|scope| {
             let live =
@@ -207,7 +212,6 @@ impl Options {
             let planned = asking.planned();
             (planned, live.and_then(|live| live.join().ok()))
         });
-        inputs.rewind()?;
         let judged = match planned {
             Ok(planned) => self.judged(&planned, judge, &asking, live).map(|judged| (planned, judged)),
             Err(NotPlanned::Refused(refused)) => return Ok(as_helm(&refused)),
@@ -216,6 +220,8 @@ impl Options {
                 Err(reason)
             }
         };
+        // Judging may have asked Helm once more.
+        inputs.rewind()?;
         match judged {
             Ok((planned, judged)) => self.told(helm, &invocation, &planned, &judged),
             Err(reason) if self.unjudged == Unjudged::Run && !self.check_only => {

@@ -12,7 +12,8 @@ use helm::write::Revision;
 use serde_json::{Value, json};
 use stable_hooks_policy::shown::Shown;
 
-use crate::cli::outcome::{namespace_in_use, remark};
+use super::held::Held;
+use crate::cli::outcome::{Failure, namespace_in_use, remark};
 use crate::helm::Helm;
 use crate::helm::releases::{NoAnswer, Refused, Row};
 use crate::invocation::{Invocation, Verb};
@@ -50,6 +51,8 @@ pub(super) struct Asking<'a> {
     /// Rules that are accepted, by their labels.
     pub(super) accepted: &'a [String],
     pub(super) limits: Limits,
+    /// What each run of Helm reads from its beginning.
+    pub(super) inputs: &'a Held,
 }
 
 impl Asking<'_> {
@@ -60,6 +63,7 @@ impl Asking<'_> {
             Verb::Rollback => self.rollback().map(Some),
         };
         for _ in 0..2 {
+            self.inputs.rewind().map_err(|Failure(reason)| unknown(reason))?;
             if let Some(planned) = once()? {
                 return Ok(planned);
             }
