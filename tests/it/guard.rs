@@ -25,6 +25,7 @@ done
 case "$*" in
   *--dry-run=server*) if [ -f "$here/refused" ]; then cat "$here/refused" >&2; exit 3; fi; cat "$here/planned.json" ;;
   history*) [ -f "$here/history.json" ] && exec cat "$here/history.json"; echo "Error: it is forbidden, s3cret" >&2; exit 1 ;;
+  *"get all"*--revision=*) exec cat "$here/older" ;;
   *"get all"*) exec cat "$here/record" ;;
   *) echo "helm's own words"; exit 7 ;;
 esac
@@ -61,8 +62,7 @@ impl Stage {
         }));
         let rows = json!([{"revision": 1, "status": "superseded"}, {"revision": 2, "status": "deployed"}]);
         stage.write("history.json", &rows.to_string());
-        let escaped = source(&job("")).bytes().map(|byte| format!("%{byte:02x}")).collect::<Vec<_>>().concat();
-        stage.write("record", &format!("orders shop 2 deployed Upgrade+complete orders {escaped}\n"));
+        stage.stored("record", 2, "deployed", &source(&job("")));
         stage
     }
 
@@ -77,6 +77,12 @@ impl Stage {
 
     fn plan(&self, planned: &Value) {
         self.write("planned.json", &planned.to_string());
+    }
+
+    /// A revision as Helm prints it.
+    fn stored(&self, file: &str, revision: u64, status: &str, manifest: &str) {
+        let escaped = manifest.bytes().map(|byte| format!("%{byte:02x}")).collect::<Vec<_>>().concat();
+        self.write(file, &format!("orders shop {revision} {status} Upgrade+complete orders {escaped}\n"));
     }
 
     fn planned(&self) -> Value {
@@ -145,10 +151,44 @@ fn guard_becomes_helm_with_the_very_words_where_nothing_is_denied() {
     let asked = stage.read("calls");
     for call in [
         "upgrade --dry-run=server --output=json orders ./chart -n shop --wait --set a=b c --color=always",
-        "history --output=json -n shop -- orders",
+        "--template=",
     ] {
-        assert!(asked.lines().any(|line| line == call), "{call}: {asked}");
+        assert!(asked.lines().any(|line| line.contains(call)), "{call}: {asked}");
     }
+    assert!(!asked.contains("history"), "the last revision is deployed: {asked}");
+}
+
+#[test]
+fn guard_judges_fifty_megabytes_of_manifest() {
+    let stage = Stage::new("large", true);
+    let mut planned = stage.planned();
+    let line = format!("    {}\n", "x".repeat(995));
+    let large = |number| {
+        let data = line.repeat(1000);
+        format!(
+            "---\n# Source: orders/templates/{number}.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c-{number}}}\ndata:\n  a: |\n{data}"
+        )
+    };
+    planned["manifest"] = (0..50).map(large).collect::<String>().into();
+    stage.plan(&planned);
+    let output = stage.run(&["upgrade", "orders", "./chart"]);
+    assert_eq!(code(&output), 1, "{}", stderr(&output));
+    assert!(stderr(&output).contains("release-identity-flip"), "{}", stderr(&output));
+}
+
+#[test]
+fn guard_looks_further_back_where_the_last_revision_is_not_deployed() {
+    let stage = Stage::new("failed", true);
+    fs::rename(stage.0.join("record"), stage.0.join("older")).unwrap();
+    stage.stored("record", 2, "failed", "");
+    let rows = json!([{"revision": 1, "status": "deployed"}, {"revision": 2, "status": "failed"}]);
+    stage.write("history.json", &rows.to_string());
+    let output = stage.run(&["upgrade", "orders", "./chart", "-n", "shop"]);
+    assert_eq!(code(&output), 1, "{}", stderr(&output));
+    assert!(stderr(&output).contains("release-identity-flip"), "{}", stderr(&output));
+    let asked = stage.read("calls");
+    assert!(asked.lines().any(|line| line == "history --output=json -n shop -- orders"), "{asked}");
+    assert!(asked.contains("--revision=1 -n shop -- orders"), "{asked}");
 }
 
 #[test]
@@ -270,15 +310,16 @@ fn guard_what_cannot_be_judged_is_not_run_unless_that_is_wanted() {
         assert!(stderr(&output).contains(words), "{words}: {}", stderr(&output));
         assert_eq!(stage.last(), None, "{words}");
     };
+    stage.stored("record", 7, "deployed", "");
+    expect("its history and Helm's dry run do not agree, twice");
     stage.write("record", "what is this\n");
     expect("what is installed of shop/orders cannot be read");
+    stage.stored("record", 2, "failed", "");
     fs::remove_file(stage.0.join("history.json")).unwrap();
     expect("what is installed of shop/orders cannot be read");
     let ours = stderr(&stage.run(&["upgrade", "orders", "./chart"]));
     let ours: Vec<_> = ours.lines().filter(|line| !line.starts_with("Error: ")).collect();
     assert!(!ours.concat().contains("s3cret"), "{ours:?}");
-    stage.write("history.json", &json!([{"revision": 7, "status": "deployed"}]).to_string());
-    expect("its history and Helm's dry run do not agree, twice");
     stage.write("history.json", "[]");
     expect("do not agree");
     stage.write("history.json", "{}");

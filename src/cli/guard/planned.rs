@@ -40,7 +40,6 @@ pub(super) enum NotPlanned {
 /// Helm's answers, asked for at the same time.
 struct Answers {
     planned: Result<Value, NoAnswer>,
-    history: Result<Vec<Row>, NoAnswer>,
     last: Result<Value, NoAnswer>,
 }
 
@@ -73,9 +72,9 @@ impl Asking<'_> {
 
     /// `None` where history and dry run do not agree.
     fn dry_run(&self) -> Result<Option<Planned>, NotPlanned> {
-        let Answers { planned, history, last } = self.answers();
-        let installs = self.invocation.verb == Verb::Install
-            || history.as_ref().is_err_and(|error| error.says("release: not found"));
+        let Answers { planned, last } = self.answers();
+        let installs =
+            self.invocation.verb == Verb::Install || last.as_ref().is_err_and(|error| error.says("release: not found"));
         let planned = match planned {
             Err(NoAnswer::Refused(refused)) if installs && lacks_crds(&refused) => return self.rendered().map(Some),
             Err(NoAnswer::Refused(Refused { said, .. })) if is_too_old(&said) => {
@@ -93,18 +92,28 @@ impl Asking<'_> {
         if operation == Operation::Install {
             return Ok(Some(Planned { record, baseline: None, chart_version }));
         }
-        let rows = history.map_err(|error| no_history(&record, error))?;
-        if last_of(&rows).checked_add(1) != Some(record.version()) {
+        let last = last.map_err(|error| no_history(&record, error))?;
+        if version_of(&last).and_then(|last| last.checked_add(1)) != Some(record.version()) {
             return Ok(None);
         }
-        let start = history::start_among(operation, rows, |row| row.revision, |row| row.status == "deployed");
-        let Some(start) = start else { return Ok(None) };
-        let baseline = match last.map_err(|error| no_history(&record, error))? {
-            last if version_of(&last) == Some(start.revision) => last,
-            _ => self.stored(&record, start.revision)?,
-        };
+        let Some(baseline) = self.baseline(&record, operation, last)? else { return Ok(None) };
         let baseline = StoredRecord::of_json(&baseline, [], self.limits).map_err(|error| unknown(error.to_string()))?;
         Ok(Some(Planned { record, baseline: Some(baseline), chart_version }))
+    }
+
+    /// What Helm compares with. Only where the last revision is not deployed does it look further back.
+    fn baseline(&self, record: &StoredRecord, operation: Operation, last: Value) -> Result<Option<Value>, NotPlanned> {
+        if last.pointer("/info/status").and_then(Value::as_str) == Some("deployed") {
+            return Ok(Some(last));
+        }
+        let rows = self.helm.history(record.release(), &self.invocation.global());
+        let rows = rows.map_err(|error| no_history(record, error))?;
+        let start = history::start_among(operation, rows, |row| row.revision, |row| row.status == "deployed");
+        match start {
+            Some(start) if version_of(&last) == Some(start.revision) => Ok(Some(last)),
+            Some(start) => self.stored(record, start.revision).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// An install whose CRDs are not there yet fails only in the dry run, for that installs none.
@@ -171,12 +180,9 @@ impl Asking<'_> {
         // The first Helm that asks makes the tables of an empty database; of two that make them at once one fails.
         let first = is_database().then(plan);
         thread::scope(|scope| {
-            let history = name.map(|name| scope.spawn(|| helm.history(name, &global)));
             let last = name.map(|name| scope.spawn(|| helm.stored(name, None, &global)));
             let planned = first.unwrap_or_else(plan);
-            let (history, last) =
-                (history.map_or(Err(NoAnswer::Format), joined), last.map_or(Err(NoAnswer::Format), joined));
-            Answers { planned, history, last }
+            Answers { planned, last: last.map_or(Err(NoAnswer::Format), joined) }
         })
     }
 
