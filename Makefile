@@ -1,11 +1,12 @@
 # Verbs only; CI calls the same ones. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup try test without-runtime test-wasm schemas shells postgresql monitoring lint deny dist docs artifacthub reproducible e2e oracle e2e-argocd e2e-kwctl e2e-kyverno bench fuzz fuzz-smoke mutants ci
+.PHONY: help setup try test without-runtime test-wasm schemas shells postgresql monitoring lint deny dist docs artifacthub reproducible e2e oracle e2e-argocd e2e-kwctl e2e-kyverno guard-cost bench fuzz fuzz-smoke mutants playground playground-files test-playground chromium ci
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stable-hooks
 SOURCES := Cargo.toml Cargo.lock crates/helm/Cargo.toml policy/Cargo.toml policy/wasm-cargo $(shell find crates/helm/src policy/src -name '*.rs')
 BINDGEN := $(shell sed -n '/^name = "wasm-bindgen"$$/{n;s/.*"\(.*\)"/\1/p}' Cargo.lock)
 RUNNER := $(CACHE)/wasm-bindgen-$(BINDGEN)/bin/wasm-bindgen-test-runner
+BINDGEN_PROGRAM := $(dir $(RUNNER))wasm-bindgen
 SCHEMAS := $(CACHE)/schemas-3
 MUTANTS := $(or $(shell command -v cargo-mutants),$(CACHE)/cargo-mutants-27.1.0/bin/cargo-mutants)
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
@@ -15,6 +16,9 @@ KUBEWARDEN := github.com/kubewarden/kubewarden-controller@v1.36.0:charts/kubewar
 DEBUG := $(abspath $(or $(CARGO_TARGET_DIR),target))/debug
 BUILT := $(or $(CARGO_TARGET_DIR),target)/wasm/wasm32-unknown-unknown/wasm
 MOST_BYTES := 600000
+# The page as it is published, and what its tests want.
+PLAYGROUND := target/playground
+PLAYGROUND_TESTS := $(CACHE)/playground-tests-1
 # When the version in Cargo.toml was or will be released.
 RELEASED := 2026-11-21T00:00:00Z
 BINARYEN := 132.0.0
@@ -156,6 +160,10 @@ oracle: ## small charts made of seeds: what real Helm does, and whether we fores
 	PATH="$(DEBUG):$$PATH" PAIRS=$(PAIRS) SEED=$(SEED) \
 		cargo test -p stable-hooks-e2e --test oracle
 
+guard-cost: ## what the guard costs beside a dry run by hand, on the same API server: the table in docs/guard.md
+	cargo build --release --no-default-features --features cli
+	PATH="$(dir $(DEBUG))release:$$PATH" cargo test -p stable-hooks-e2e --test cost
+
 e2e-argocd: annotated-policy.wasm annotated-releases-policy.wasm ## the same API server, with real Argo CD
 	cargo build
 	PATH="$(DEBUG):$$PATH" cargo test -p stable-hooks-e2e --test argocd
@@ -191,6 +199,33 @@ mutants: | $(MUTANTS) ## break the core line by line and list what no test notic
 
 $(MUTANTS):
 	cargo install cargo-mutants --version 27.1.0 --locked --root $(CACHE)/cargo-mutants-27.1.0
+
+playground-files: $(PLAYGROUND)/core_bg.wasm ## the playground as a folder of static files, in target/playground
+
+playground: playground-files ## the playground, served on this machine alone
+	@echo "http://127.0.0.1:8000/ ends with Ctrl-C"
+	@python3 -m http.server --bind 127.0.0.1 --directory $(PLAYGROUND) 8000
+
+$(PLAYGROUND)/core_bg.wasm: annotated-policy.wasm $(shell find playground/page playground/src playground/build src templates crates/host/src -type f) playground/Cargo.toml | $(RUNNER)
+	policy/wasm-cargo build --profile wasm -p stable-hooks-playground
+	$(BINDGEN_PROGRAM) --target web --no-typescript --out-name core --out-dir target/playground-core $(BUILT)/stable_hooks_playground.wasm
+	$(OPTIMIZE) -Oz -o target/playground-core/core_bg.wasm target/playground-core/core_bg.wasm
+	playground/build target/playground-core annotated-policy.wasm $(PLAYGROUND)
+	@touch $@
+
+ifneq ($(and $(shell command -v node),$(or $(CHROMIUM),$(shell command -v chromium))),)
+test-playground: $(PLAYGROUND)/core_bg.wasm | $(PLAYGROUND_TESTS) ## the playground in a real Chromium
+	NODE_PATH=$(PLAYGROUND_TESTS)/node_modules PLAYGROUND=$(PLAYGROUND) QUESTIONS=target/tmp/playground.jsonl node --test playground/tests/
+else ifeq ($(CI),)
+test-playground:
+	@echo "SKIPPED: the playground's tests need Node and Chromium, which are not both on the PATH" >&2
+else
+test-playground: chromium
+	$(MAKE) test-playground
+endif
+
+$(PLAYGROUND_TESTS):
+	npm install --silent --no-audit --no-fund --prefix $@ puppeteer-core@24 axe-core@4
 
 fuzz: ## a fuzz target until it has run so often or fails: make fuzz TARGET=record RUNS=10000000
 	RUSTC_WRAPPER=$(CURDIR)/fuzz/watched cargo fuzz run -s none --no-trace-compares --features libfuzzer $(TARGET) -- \

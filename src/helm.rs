@@ -3,7 +3,6 @@
 pub mod chart;
 pub mod folder;
 pub mod ignore;
-pub mod line;
 pub mod releases;
 pub mod said;
 pub mod values;

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use stable_hooks_policy::RuleId;
 use stable_hooks_policy::finding::{self, Needed};
+use stable_hooks_policy::ignore::IGNORE;
 use stable_hooks_policy::name::Name;
 use stable_hooks_policy::note::{Note, NoteKind};
 use stable_hooks_policy::rule::Effect;
@@ -145,6 +146,11 @@ impl Summary {
 /// How many findings are ignored: the beginning of a sentence.
 pub(crate) fn are_ignored(count: usize) -> String {
     if count == 1 { "1 finding is ignored".to_owned() } else { format!("{count} findings are ignored") }
+}
+
+/// The same of those that the objects themselves name.
+pub(crate) fn ignored_on_objects(count: usize) -> String {
+    format!("{}, as {IGNORE} says on the objects", are_ignored(count))
 }
 
 impl HookRun {

@@ -9,10 +9,12 @@
 #![cfg_attr(not(feature = "cli"), deny(clippy::disallowed_methods))]
 #![cfg_attr(not(feature = "cli"), expect(dead_code, unused_imports, reason = "the command line calls what writes"))]
 
+mod at_once;
 mod changes;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod cluster;
+mod comparison;
 pub mod engine;
 mod escaped;
 pub mod fix;
@@ -28,11 +30,14 @@ mod house;
 pub mod input;
 #[cfg(feature = "cli")]
 pub mod invocation;
+mod judge;
 mod judged;
 #[cfg(feature = "cli")]
 pub mod kubectl;
+mod origin;
 mod orphans;
 mod output;
+pub mod playground;
 #[cfg(feature = "cli")]
 mod private;
 #[cfg(feature = "cli")]
@@ -42,6 +47,7 @@ pub mod render;
 pub mod settings;
 #[cfg(feature = "cli")]
 mod sweep;
+mod syncs;
 mod timeline;
 #[cfg(feature = "cli")]
 mod value;

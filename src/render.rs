@@ -1,6 +1,6 @@
 //! A chart's rendered text, as `helm template` prints it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use helm::manifest;
@@ -8,6 +8,7 @@ use helm::write::{Document, Identity};
 use helm::yaml::{self, Head};
 use helm::{DeletePolicies, DeletePolicy, Event};
 use serde_json::{Map, Value, json};
+use stable_hooks_policy::name::Name;
 use stable_hooks_policy::object::Kind;
 
 use crate::input::{InputError, Reason};
@@ -72,6 +73,11 @@ impl Render {
         by_name.get(name).into_iter().flatten().filter_map(|place| self.documents.get(*place))
     }
 
+    /// It has that object, whose namespace is this one where it says none.
+    pub(crate) fn has(&self, object: &Name, namespace: &str) -> bool {
+        self.named(&object.name).any(|document| is_of(document, object, namespace))
+    }
+
     /// The same with these documents alone.
     #[must_use]
     pub fn with_only(&self, keeps: impl Fn(&Document) -> bool) -> Self {
@@ -114,6 +120,21 @@ impl Render {
     fn left_by(&self, events: [Event; 2], name: &str, namespace: &str) -> Vec<Value> {
         self.documents.iter().flat_map(|document| left_by(document, events, name, namespace)).collect()
     }
+}
+
+/// The document is that object's; where it says no namespace, it lies in this one.
+pub(crate) fn is_of(document: &Document, object: &Name, namespace: &str) -> bool {
+    let head = &document.head;
+    let lies_in = if head.namespace.is_empty() { namespace } else { &head.namespace };
+    (head.group(), &head.kind, lies_in, &head.name) == (&object.group, &object.kind, &object.namespace, &object.name)
+}
+
+/// About half of the charts name the namespace in their objects.
+pub(crate) fn only_namespace(renders: [&Render; 2]) -> Option<String> {
+    let documents = renders.into_iter().flat_map(|render| &render.documents);
+    let named: BTreeSet<_> =
+        documents.map(|document| &document.head.namespace).filter(|name| !name.is_empty()).collect();
+    if named.len() == 1 { named.first().map(|name| (*name).clone()) } else { None }
 }
 
 fn read(text: &str) -> Result<Option<Document>, InputError> {

@@ -19,14 +19,14 @@ mod markdown;
 mod model;
 mod page;
 mod picture;
+mod revisions;
 mod side;
 mod sync;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use contents::Contents;
 pub(crate) use human::write_human;
 pub(crate) use json::write_json;
 pub(crate) use markdown::write_markdown;
-pub(crate) use model::{Side, Timeline};
+pub(crate) use model::Timeline;
 pub(crate) use page::{write_html, write_svg};

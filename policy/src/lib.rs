@@ -28,7 +28,7 @@ pub mod cluster;
 pub mod docs;
 pub mod evaluate;
 pub mod finding;
-#[cfg(all(target_arch = "wasm32", not(test)))]
+#[cfg(all(target_arch = "wasm32", feature = "guest", not(test)))]
 mod guest;
 pub mod identity;
 pub mod ignore;

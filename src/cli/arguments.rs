@@ -11,12 +11,12 @@ use stable_hooks_host::cluster::ClusterView;
 use stable_hooks_host::metadata::{Metadata, check_for_releases};
 #[cfg(feature = "runtime")]
 use stable_hooks_host::runtime::{DEFAULT_TIMEOUT, Policy};
-use stable_hooks_policy::Settings;
 
 use super::outcome::{Failure, read};
 use crate::cluster;
-use crate::engine::{Engine, EngineError, Native, check_settings};
+use crate::engine::{Engine, Native};
 use crate::input;
+use crate::judge::Judge;
 use crate::output::Format;
 use crate::settings::RunSettings;
 
@@ -69,18 +69,6 @@ pub(super) struct JudgeArguments<F: OutputFormat = Format> {
 pub(super) enum FailOn {
     Deny,
     Warn,
-}
-
-/// Who judges, everything checked.
-#[derive(Clone)]
-pub(super) struct Judge {
-    pub(in crate::cli) engine: Arc<dyn Engine>,
-    pub(in crate::cli) settings: RunSettings,
-    pub(in crate::cli) cluster: Arc<ClusterView>,
-    /// There is a view of the cluster; without one it is not known to be empty.
-    pub(in crate::cli) sees_cluster: bool,
-    /// The policy's metadata, where it is a file that has some.
-    pub(in crate::cli) metadata: Option<Metadata>,
 }
 
 impl<F: OutputFormat> OutputArguments<F> {
@@ -143,19 +131,6 @@ impl<F: OutputFormat> JudgeArguments<F> {
             Some(path) => Failure(format!("{}: {error}", path.display())),
             None => Failure(error.to_string()),
         })
-    }
-}
-
-impl Judge {
-    /// The settings, for the rules that no policy is asked.
-    pub(in crate::cli) fn native_settings(&self) -> Result<Settings, String> {
-        Settings::parse(self.settings.handed()).map_err(|errors| errors.to_string())
-    }
-
-    /// The same judge with these settings.
-    pub(in crate::cli) fn with_settings(self, settings: Value) -> Result<Self, EngineError> {
-        check_settings(self.engine.as_ref(), &settings)?;
-        Ok(Self { settings: RunSettings::new(settings), ..self })
     }
 }
 

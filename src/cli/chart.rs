@@ -17,8 +17,8 @@ use super::outcome::{Failure, Outcome};
 use super::run::Run;
 use crate::judged::Judging;
 pub(super) use arguments::{Arguments, RenderArguments};
-pub(super) use compare::{Compared, compare_one, judge};
-pub(super) use syncs::{Synced, sync_one};
+pub(super) use compare::{compare_one, judge};
+pub(super) use syncs::sync_one;
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut run = Run::new(&arguments.judge.output, Judging::Charts);

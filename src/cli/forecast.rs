@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use clap::Args;
 use helm::storage::Storage;
 
-use super::arguments::{FailOn, Judge, JudgeArguments};
+use super::arguments::{FailOn, JudgeArguments};
 use super::outcome::{Failure, Outcome, complain, namespace_in_use, remark, written};
 use super::progress::Progress;
-use super::run::is_of_values;
 use super::side_by_side::side_by_side;
 use crate::forecast::{Forecast, Summary, Trouble};
 use crate::helm::folder::Folder;
 use crate::helm::{Helm, HelmError};
+use crate::judge::{Judge, is_of_values};
 use crate::judged::Place;
 use crate::kubectl::{self, Capabilities, Scope};
 use crate::output::forecast::Format;

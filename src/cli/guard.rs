@@ -17,16 +17,16 @@ use stable_hooks_host::cluster::ClusterView;
 use stable_hooks_policy::RuleId;
 use stable_hooks_policy::shown::Shown;
 
-use super::arguments::{FailOn, Judge, JudgeArguments};
+use super::arguments::{FailOn, JudgeArguments};
 use super::chart;
 use super::outcome::{Failure, Outcome, complain, remark, written};
-use super::run::is_of_values;
 use super::timeline::{self, Format};
 use crate::cluster;
 use crate::engine::Native;
 use crate::helm::Helm;
 use crate::helm::releases::Refused;
 use crate::invocation::{Invocation, Verb, global_width};
+use crate::judge::{Judge, is_of_values};
 use crate::judged::{Judged, Judging, Place, Summary, Verdict};
 use crate::kubectl;
 use crate::output;

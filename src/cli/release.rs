@@ -7,11 +7,12 @@ use serde_json::Value;
 use stable_hooks_policy::name::Name;
 use stable_hooks_policy::shown::Shown;
 
-use super::arguments::{Judge, JudgeArguments};
+use super::arguments::JudgeArguments;
 use super::outcome::{Failure, Outcome, namespace_in_use, read_input, remark};
 use super::run::Run;
 use crate::changes::Detail;
 use crate::input::{Content, Document, documents};
+use crate::judge::Judge;
 use crate::judged::{HookRun, Judged, Judging, Place};
 use crate::kubectl;
 use crate::records::{StoredRecord, record_object};

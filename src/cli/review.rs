@@ -8,8 +8,9 @@ use stable_hooks_policy::shown::Visible;
 
 use super::arguments::JudgeArguments;
 use super::outcome::{Failure, Outcome, open_input, remark};
-use super::run::{Asked, Run};
+use super::run::Run;
 use crate::input::{Document, is_covered, request_of};
+use crate::judge::Asked;
 use crate::judged::{Judged, Judging, Place};
 
 /// Judges `AdmissionReviews`, `AdmissionRequests` and manifests

@@ -3,21 +3,13 @@
 use std::cell::Cell;
 use std::io::{self, BufRead, Read, Write};
 use std::rc::Rc;
-use std::sync::Arc;
 
-use serde_json::Value;
-use stable_hooks_host::cluster::ClusterView;
-use stable_hooks_policy::RuleId;
-use stable_hooks_policy::ignore::IGNORE;
-
-use super::arguments::{FailOn, Judge, OutputArguments, OutputFormat};
+use super::arguments::{FailOn, OutputArguments, OutputFormat};
 use super::outcome::{Failure, Outcome, Told, complain, remark, written};
 use super::progress::Progress;
-use crate::engine::{Engine, judge};
-use crate::input::{Content, Document, read_documents};
-use crate::judged::{Finding, Judged, Judging, Place, Summary, are_ignored};
+use crate::input::{Document, read_documents};
+use crate::judged::{Judged, Judging, Summary, ignored_on_objects};
 use crate::output::writer::Writer;
-use crate::records::StoredRecord;
 
 /// One run: each result is written as soon as it is there, and only counted after that.
 pub(super) struct Run {
@@ -29,15 +21,6 @@ pub(super) struct Run {
     ignored_by_house: usize,
     is_quiet: bool,
     progress: Progress,
-}
-
-/// One request, and where it comes from.
-pub(super) struct Asked {
-    /// As the report names it.
-    pub(super) source: String,
-    /// As an error names it.
-    pub(super) place: Place,
-    pub(super) request: Value,
 }
 
 impl Run {
@@ -132,10 +115,7 @@ impl Run {
         for document in first.into_iter().chain(second).chain(documents) {
             match document {
                 Ok(document) => {
-                    let source = match document.content {
-                        Content::Request(_) if is_alone => file.to_owned(),
-                        Content::Request(_) | Content::Manifest(_) => format!("{file}#{}", document.number),
-                    };
+                    let source = document.content.source(file, document.number, is_alone);
                     each(self, source, document);
                 }
                 Err(error) => self.cannot_judge(&format!("{file}:{}: {}", error.line, error.reason)),
@@ -170,57 +150,10 @@ impl Run {
         written(self.written)?;
         let by_objects = self.summary.ignored - self.ignored_by_house;
         if by_objects > 0 && !self.is_quiet {
-            remark(&format!("{}, as {IGNORE} says on the objects", are_ignored(by_objects)));
+            remark(&ignored_on_objects(by_objects));
         }
         let fails = self.summary.denied > 0 || (fail_on == FailOn::Warn && self.summary.warned > 0);
         Ok(Outcome::of(!self.summary.is_partial, fails))
-    }
-}
-
-impl Judge {
-    /// Asks the release rules about a record that is created over its baseline, in that cluster.
-    pub(super) fn verdict(
-        &self,
-        record: &StoredRecord,
-        baseline: Option<&StoredRecord>,
-        cluster: &ClusterView,
-        (source, place): (String, Place),
-    ) -> Result<Judged, String> {
-        let cluster = cluster.with_records(baseline.map(StoredRecord::as_baseline));
-        let engine = self.engine.with_cluster(Arc::new(cluster));
-        let settings = self.settings.for_record(baseline.map(|baseline| record.version() - baseline.version()));
-        Asked { source, place, request: record.request() }.judged(engine.as_ref(), &settings)
-    }
-
-    /// Drops what is found between two renders of one revision as well: it changes with the time, or by chance, and not
-    /// because of this release.
-    pub(super) fn without_chance(
-        &self,
-        judged: Judged,
-        record: &StoredRecord,
-        again: StoredRecord,
-        place: &Place,
-    ) -> Result<Judged, String> {
-        let again = again.as_the_revision_before();
-        let source = (judged.source.clone(), place.clone());
-        let by_chance = self.verdict(record, Some(&again), &self.cluster, source)?;
-        Ok(judged.retaining(|finding| !(is_of_values(finding) && by_chance.has(finding))))
-    }
-}
-
-/// It says that values differ from those of the revision before.
-pub(super) fn is_of_values(finding: &Finding) -> bool {
-    finding.is_of(RuleId::HookStaleDependency)
-}
-
-impl Asked {
-    /// The result, before it is reported.
-    pub(super) fn judged(self, engine: &dyn Engine, settings: &Value) -> Result<Judged, String> {
-        let Self { source, place, request } = self;
-        match judge(engine, &request, settings) {
-            Ok(answer) => Ok(Judged::new(source, place, &request, answer)),
-            Err(error) => Err(format!("{place}: {error}")),
-        }
     }
 }
 

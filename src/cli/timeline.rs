@@ -7,17 +7,17 @@ use clap::{Args, ValueEnum};
 use console::Term;
 use helm::operation::Told;
 use helm::record::Limits;
-use stable_hooks_policy::shown::Shown;
 
 use super::arguments::JudgeArguments;
-use super::chart::{self, Compared, RenderArguments, Synced};
+use super::chart::{self, RenderArguments};
 use super::outcome::{Failure, Outcome, remark, written};
 use super::release::{Reading, Records};
 use super::run::Run;
 use crate::changes::Detail;
+use crate::comparison::Compared;
 use crate::judged::{Judged, Summary};
 use crate::records::StoredRecord;
-use crate::timeline::{Contents, Side, Timeline, write_html, write_human, write_json, write_markdown, write_svg};
+use crate::timeline::{Timeline, write_html, write_human, write_json, write_markdown, write_svg};
 
 /// The width where no terminal says another.
 const WIDTH: usize = 80;
@@ -103,7 +103,7 @@ fn of_chart(chart: Option<&Path>, arguments: &Arguments, run: &mut Run) -> Resul
     let mut reading = Reading { judge: &judge, run };
     if arguments.renders.argocd {
         let synced = chart::sync_one(chart, &arguments.renders, &mut reading, Detail::Fields)?;
-        let timeline = of_syncs(&synced);
+        let timeline = Timeline::of_syncs(&synced);
         reading.run.push(&synced.judged());
         return Ok(vec![timeline]);
     }
@@ -111,17 +111,9 @@ fn of_chart(chart: Option<&Path>, arguments: &Arguments, run: &mut Run) -> Resul
     let Some(compared) = compared else { return Ok(Vec::new()) };
     let Compared { before, after: (record, judged), .. } = &compared;
     let before = before.as_ref().map(|(record, judged)| (record, judged.as_ref()));
-    let timeline = timeline(before, (record, judged), |_| None, judge.settings.record_limits(), false);
+    let timeline = Timeline::of_records(before, (record, judged), |_| None, judge.settings.record_limits(), false);
     reading.run.push(&compared.judged());
     Ok(timeline.into_iter().collect())
-}
-
-fn of_syncs(synced: &Synced) -> Timeline {
-    let Synced { namespace, name, texts: [first, next], labels: [before, after], found, .. } = synced;
-    let [of_first, of_next] = found.each_ref().map(|judged| judged.findings().to_vec());
-    let before = (Side::of_sync(before, first, None), of_first);
-    let after = (Side::of_sync(after, next, Some(first)), of_next);
-    Timeline::new(Shown(name).to_string(), Shown(namespace).to_string(), Some(before), after)
 }
 
 fn of_records(inputs: &[PathBuf], arguments: &Arguments, run: &mut Run) -> Result<Vec<Timeline>, Failure> {
@@ -154,7 +146,8 @@ fn timelines(records: &Records, judged: &[Option<Judged>], limits: Limits) -> Ve
             Some(_) => (first, None),
             None => (first, judged_of(&all, first)),
         });
-        timelines.extend(timeline(before, (record, judged), |record| records.baseline(record), limits, false));
+        let baseline = |record: &_| records.baseline(record);
+        timelines.extend(Timeline::of_records(before, (record, judged), baseline, limits, false));
     }
     timelines
 }
@@ -162,30 +155,6 @@ fn timelines(records: &Records, judged: &[Option<Judged>], limits: Limits) -> Ve
 fn judged_of<'j>(all: &[(&StoredRecord, &'j Option<Judged>)], record: &StoredRecord) -> Option<&'j Judged> {
     let (_, judged) = all.iter().find(|(given, _)| std::ptr::eq(*given, record))?;
     judged.as_ref()
-}
-
-/// `None` where the records cannot be read, which has been told already.
-fn timeline<'r>(
-    before: Option<(&'r StoredRecord, Option<&Judged>)>,
-    (record, judged): (&'r StoredRecord, &Judged),
-    baseline: impl Fn(&'r StoredRecord) -> Option<&'r StoredRecord>,
-    limits: Limits,
-    runs_no_hooks: bool,
-) -> Option<Timeline> {
-    let contents = |record: &StoredRecord| Some(Contents::of(&record.decoded(limits)?, record.operation()?));
-    let after = contents(record)?;
-    let after = if runs_no_hooks { after.without_hooks() } else { after };
-    let before = match before {
-        Some((record, judged)) => Some((record, contents(record)?, judged)),
-        None => None,
-    };
-    let side = Side::new(&after, before.as_ref().map(|(_, contents, _)| contents));
-    let before = before.map(|(record, before, judged)| {
-        let earlier = baseline(record).and_then(contents);
-        let findings = judged.map(Judged::findings).unwrap_or_default();
-        (Side::new(&before, earlier.as_ref()), findings.to_vec())
-    });
-    Some(Timeline::new(record.release().to_owned(), after.namespace, before, (side, judged.findings().to_vec())))
 }
 
 /// What Helm is about to do, beside what is there.
@@ -197,7 +166,7 @@ pub(super) fn of_plan(
 ) -> Option<Timeline> {
     let limits = Limits { inflated_bytes: usize::MAX };
     let before = baseline.map(|baseline| (baseline, None));
-    timeline(before, (record, judged), |_| None, limits, told.runs_no_hooks)
+    Timeline::of_records(before, (record, judged), |_| None, limits, told.runs_no_hooks)
 }
 
 pub(super) fn write(out: &mut dyn Write, format: Format, timelines: &[Timeline], summary: &Summary) -> io::Result<()> {

@@ -14,6 +14,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use super::ignore::{self, Rules};
+use crate::origin::Templates;
 use archive::{MOST_BYTES, Pack, pack, unpack};
 use printed::PRINTER;
 pub use printed::take_values;
@@ -47,9 +48,6 @@ impl Clock {
 
 /// Archives of subcharts can hold archives of subcharts; no Helm chart is deeper than that.
 const MOST_ARCHIVES: usize = 8;
-
-/// The sources of templates, by their paths from the chart's folder on.
-pub type Templates = BTreeMap<String, String>;
 
 /// The templates that make hooks: a rule asks nothing of the others, and a record with all of them is large.
 #[must_use]

@@ -21,3 +21,13 @@ pub enum Content {
     /// A Kubernetes object.
     Manifest(Value),
 }
+
+impl Content {
+    /// As a report names it: a request that is alone in its file by that, everything else by its number too.
+    pub(crate) fn source(&self, file: &str, number: usize, is_alone: bool) -> String {
+        match self {
+            Self::Request(_) if is_alone => file.to_owned(),
+            Self::Request(_) | Self::Manifest(_) => format!("{file}#{number}"),
+        }
+    }
+}

@@ -4,7 +4,7 @@ use helm::record::{Record, RecordHook};
 use stable_hooks_policy::finding::Needed;
 use stable_hooks_policy::name::Name;
 
-use super::Contents;
+use super::contents::Contents;
 use super::layout::{Cell, Layout, Row, fold_text};
 use super::model::{Deleted, Entry, LaneOf, Need, Side, Timeline};
 use crate::judged::{Finding, Level};

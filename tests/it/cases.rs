@@ -72,11 +72,16 @@ fn is_object_case(path: &Path) -> bool {
 
 /// What every case is answered.
 pub(crate) fn answers() -> impl Iterator<Item = Answer> {
+    requests().map(|(settings, request)| ask(&request, &settings))
+}
+
+/// What every case asks, with its settings.
+pub(crate) fn requests() -> impl Iterator<Item = (Value, Value)> {
     let cases = files("tests/cases", "yaml").into_iter().filter(|path| is_object_case(path));
     cases.map(|path| {
         let case = read::<Case>(&path).unwrap();
         let request = case.request.clone().unwrap_or_else(|| case.admission_request());
-        ask(&request, &case.settings)
+        (case.settings, request)
     })
 }
 

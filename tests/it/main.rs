@@ -57,6 +57,7 @@ mod oracle;
 mod orphans;
 mod outputs;
 mod packages;
+mod playground;
 mod plugin;
 mod properties;
 mod reach;

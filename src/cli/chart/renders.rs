@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use helm::HOOK;
 use helm::operation::Operation;
 use helm::record::ApplyMethod;
-use helm::write::Document;
 use serde_json::Value;
 use stable_hooks_policy::name::Name;
 use stable_hooks_policy::shown::Shown;
@@ -20,16 +19,16 @@ use super::task::{GivenValues, Task};
 use super::upgraded::Upgraded;
 use crate::cli::outcome::{Failure, Told, read};
 use crate::helm::chart::{
-    Changes, Clock, Copied, Sources, Templates, ask_for_the_time, copy, of_hooks, take_values, that_look_up,
+    Changes, Clock, Copied, Sources, ask_for_the_time, copy, of_hooks, take_values, that_look_up,
 };
 use crate::helm::folder::Part;
-use crate::helm::line::line_of;
 use crate::helm::said::{dropped_hooks, lines_besides, missing_dependencies};
 use crate::helm::values::Values;
 use crate::helm::{Helm, HelmError, Options};
 use crate::judged::Place;
 use crate::kubectl::{self, Capabilities};
-use crate::render::Render;
+use crate::origin::{Templates, origin};
+use crate::render::{self, Render};
 
 /// The renders to compare.
 pub(super) struct Renders {
@@ -109,7 +108,7 @@ impl Renders {
             Ok(render)
         });
         let (install, upgrade) = (install?, upgrade?);
-        let namespace = arguments.namespace.clone().or_else(|| only_namespace([&install, &upgrade]));
+        let namespace = arguments.namespace.clone().or_else(|| render::only_namespace([&install, &upgrade]));
         let namespace = namespace.unwrap_or_else(|| arguments.release_namespace());
         Ok(Self {
             chart: PathBuf::from(&source),
@@ -301,11 +300,6 @@ impl Renders {
         self.dropped.iter().map(warning).collect()
     }
 
-    /// The object is in the upgrade too.
-    pub(super) fn upgrade_has(&self, object: &Name) -> bool {
-        self.upgrade.named(&object.name).any(|document| is_of(document, object, &self.namespace))
-    }
-
     /// Where in the chart an object's field comes from: the file, if the chart is a folder, else as Helm calls it.
     pub(super) fn template(&self, object: &Name, path: &str) -> Option<Place> {
         let renders = [Some(&self.upgrade), self.soon.as_ref(), self.install.as_ref()];
@@ -441,14 +435,6 @@ pub(super) fn checked(place: &str, render: Render, told: &mut Told) -> Render {
     render
 }
 
-/// About half of the charts name the namespace in their objects.
-fn only_namespace(renders: [&Render; 2]) -> Option<String> {
-    let documents = renders.into_iter().flat_map(|render| &render.documents);
-    let named: BTreeSet<_> =
-        documents.map(|document| &document.head.namespace).filter(|name| !name.is_empty()).collect();
-    if named.len() == 1 { named.first().map(|name| (*name).clone()) } else { None }
-}
-
 /// The hooks that Helm has dropped, all of them for every template that can have made one.
 ///
 /// Where all is dropped no render says what the chart is called, so that each name that it may have counts.
@@ -470,24 +456,4 @@ pub(in crate::cli) fn by_template(
 /// It writes the annotation itself, or something that can hold it.
 fn can_make_hooks(source: &str) -> bool {
     ["helm.sh/hook", "include", "template", "tpl", "toYaml", "toJson"].iter().any(|word| source.contains(word))
-}
-
-/// The template of an object's field, as Helm calls it, and where it stands there.
-pub(in crate::cli) fn origin<'r>(
-    renders: impl IntoIterator<Item = &'r Render>,
-    (object, path): (&Name, &str),
-    namespace: &str,
-    templates: &Templates,
-) -> Option<Place> {
-    let documents = renders.into_iter().flat_map(|render| render.named(&object.name));
-    let document = documents.into_iter().find(|document| is_of(document, object, namespace))?;
-    let (_, inside) = document.template.split_once('/')?;
-    let line = templates.get(inside).and_then(|source| line_of(source, &object.kind, path));
-    Some(Place { file: document.template.clone(), line })
-}
-
-fn is_of(document: &Document, object: &Name, namespace: &str) -> bool {
-    let head = &document.head;
-    let lies_in = if head.namespace.is_empty() { namespace } else { &head.namespace };
-    (head.group(), &head.kind, lies_in, &head.name) == (&object.group, &object.kind, &object.namespace, &object.name)
 }

@@ -6,38 +6,23 @@ use std::path::Path;
 use std::thread;
 
 use helm::record::ApplyMethod;
-use stable_hooks_policy::argocd::Phase;
-use stable_hooks_policy::evaluate::evaluate_syncs;
-use stable_hooks_policy::finding::Finding;
-use stable_hooks_policy::sync::{Desired, Manifest, Role, Syncs};
-use stable_hooks_policy::verdict::Found;
-use stable_hooks_policy::{RuleId, Settings};
+use stable_hooks_policy::Settings;
 
 use super::arguments::RenderArguments;
 use super::compare::{no_folder, task};
 use super::renders::{Rendered, Renders, Sides, check_more, checked, failure};
 use super::task::Task;
-use crate::changes::{Detail, changes};
-use crate::cli::arguments::Judge;
+use crate::changes::Detail;
 use crate::cli::outcome::{Failure, Told};
 use crate::cli::release::Reading;
-use crate::helm::chart::{Changes, Clock, Copied, Sources, Templates, copy};
+use crate::helm::chart::{Changes, Clock, Copied, Sources, copy};
 use crate::helm::folder::{Folder, Part};
 use crate::helm::said::dropped_hooks;
 use crate::helm::{Helm, HelmError, Options};
-use crate::judged::{HookRun, Judged, Place, Since};
+use crate::judge::Judge;
+use crate::origin::Templates;
 use crate::render::Render;
-
-/// What is synced over what.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Course {
-    /// One chart: its first sync, and the next one, which renders it again.
-    Again,
-    /// One chart, over the text that was synced before.
-    OverAnother,
-    /// Two texts: the first sync of one, and then the other.
-    TwoTexts,
-}
+use crate::syncs::{Course, Synced, SyncedTexts};
 
 /// The texts that are judged.
 struct Texts {
@@ -48,18 +33,6 @@ struct Texts {
     /// revision.
     again: Option<Render>,
     as_revision_2: Option<Render>,
-}
-
-/// What was synced, and what the rules say to it.
-pub(in crate::cli) struct Synced {
-    pub(in crate::cli) namespace: String,
-    pub(in crate::cli) name: String,
-    /// The text that is synced first, and the one that is synced over it.
-    pub(in crate::cli) texts: [Manifest; 2],
-    pub(in crate::cli) labels: [&'static str; 2],
-    /// What is found in the first sync, and in the next.
-    pub(in crate::cli) found: [Judged; 2],
-    says: String,
 }
 
 /// Judges one chart, or two texts where none is given.
@@ -141,44 +114,20 @@ impl Texts {
         Ok(Self { course, renders, again: Some(again), as_revision_2 })
     }
 
-    fn judge(self, name: &str, settings: &Settings, detail: Detail) -> Synced {
+    fn judge(&self, name: &str, settings: &Settings, detail: Detail) -> Synced {
         let Self { course, renders, again, as_revision_2 } = self;
-        let manifest = |render: &Render| Manifest::of(&render.documents, &renders.namespace);
-        let new = manifest(&renders.upgrade);
-        let [old, again, as_revision_2] =
-            [&renders.install, &again, &as_revision_2].map(|render| render.as_ref().map(manifest));
-        let first_of = |new| Syncs { old: None, new, again: None, as_revision_2: None };
-        let all = Syncs { old: old.as_ref(), new: &new, again: again.as_ref(), as_revision_2: as_revision_2.as_ref() };
-        let found = evaluate_syncs(&all, settings);
-        let (in_first, in_next) = match (course, &old) {
-            (Course::TwoTexts, Some(first)) => (evaluate_syncs(&first_of(first), settings), found),
-            (Course::OverAnother | Course::TwoTexts, _) => (Found::default(), found),
-            // What bites at every sync is shown in both.
-            (Course::Again, _) => {
-                let of_first = |rule| matches!(rule, RuleId::ArgocdFirstSync | RuleId::ArgocdRunsTwice);
-                let in_first = found.findings.iter().filter(|finding| of_first(finding.rule)).cloned().collect();
-                let is_of_next = |finding: &Finding| finding.rule != RuleId::ArgocdFirstSync;
-                let in_next = found.findings.into_iter().filter(is_of_next).collect();
-                (Found { findings: in_first, ..Found::default() }, Found { findings: in_next, ..found })
-            }
+        let syncs = SyncedTexts {
+            course: *course,
+            source: &renders.source,
+            name,
+            namespace: &renders.namespace,
+            old: renders.install.as_ref(),
+            new: &renders.upgrade,
+            again: again.as_ref(),
+            as_revision_2: as_revision_2.as_ref(),
+            warnings: &renders.dropped_warnings(),
         };
-        let judged = |found: Found| {
-            let source = renders.source.clone();
-            let place = Place { file: source.clone(), line: None };
-            let judged = Judged::of_application(name, (source, place), found);
-            judged.in_templates(|object, path| renders.template(object, path))
-        };
-        let hooks = old.as_ref().map(|old| hooks(old, &new, detail)).unwrap_or_default();
-        let in_next = judged(in_next).with_hooks(hooks).with_warnings(&renders.dropped_warnings());
-        let found = [judged(in_first), in_next];
-        let says = says(&new, course, found.iter().all(|judged| !judged.says_something()));
-        let namespace = renders.namespace.clone();
-        let (labels, texts) = match (course, old, again) {
-            (Course::OverAnother, Some(old), _) => (["sync before", "this sync"], [old, new]),
-            (_, Some(first), _) => (["first sync", "next sync"], [first, new]),
-            (_, None, again) => (["first sync", "next sync"], [new, again.unwrap_or_default()]),
-        };
-        Synced { namespace, name: name.to_owned(), texts, labels, found, says }
+        syncs.judge(settings, detail, |object, path| renders.template(object, path))
     }
 }
 
@@ -217,82 +166,9 @@ fn render(chart: &Path, options: &Options) -> Result<Rendered, HelmError> {
     Helm::of_the_user().install(chart, options).map(Rendered::from)
 }
 
-impl Synced {
-    /// One result for both syncs.
-    pub(in crate::cli) fn judged(self) -> Judged {
-        let (says, judged) = self.parts();
-        let title = format!("{}: {says}", judged.source);
-        judged.called(title)
-    }
-
-    /// What is compared, and one result for both syncs.
-    pub(super) fn parts(self) -> (String, Judged) {
-        let [first, next] = self.found;
-        (self.says, first.followed_by(next))
-    }
-}
-
 /// Argo CD renders the definitions that lie in `crds/` too.
 fn with_definitions(mut options: Options) -> Options {
     // The first, so that the user's own flags win.
     options.more.insert(0, OsString::from("--include-crds"));
     options
-}
-
-/// The hooks that a sync runs, and what changed in each since the text before; then those that it runs no more.
-fn hooks(old: &Manifest, new: &Manifest, detail: Detail) -> Vec<HookRun> {
-    let mut runs = Vec::new();
-    let run = |hook: &Desired, phase: Phase, since| HookRun {
-        at: phase.as_str().to_owned(),
-        rank: "wave",
-        weight: hook.wave,
-        object: hook.name.shown(),
-        since,
-    };
-    for phase in Phase::ALL {
-        for hook in new.applied_in(phase).into_iter().filter(|object| object.is_hook()) {
-            let mut olds = old.named(&hook.name);
-            let is_unchanged = old.named(&hook.name).any(|old| old.object == hook.object);
-            let since = match olds.next() {
-                None => Since::New,
-                Some(_) if is_unchanged => Since::Unchanged,
-                Some(old) => {
-                    let changes = changes(&hook.name.kind, &old.object, &hook.object);
-                    let changes = changes.into_iter().map(|change| change.shown(detail)).collect();
-                    if old.role == Role::Resource { Since::FromResource(changes) } else { Since::Changed(changes) }
-                }
-            };
-            runs.push(run(hook, phase, since));
-        }
-    }
-    for phase in Phase::ALL {
-        for hook in old.applied_in(phase).into_iter().filter(|object| object.is_hook()) {
-            let since = match new.get(&hook.name) {
-                Some(new) if new.role == Role::Resource => Since::ToResource,
-                Some(new) if !new.phases().is_empty() => continue,
-                // Not there, left out by Argo CD, or of events that no sync has.
-                Some(_) | None => Since::Gone,
-            };
-            runs.push(run(hook, phase, since));
-        }
-    }
-    runs
-}
-
-/// What is judged, and how much of it there is.
-fn says(new: &Manifest, course: Course, is_clean: bool) -> String {
-    let syncs = match course {
-        Course::OverAnother => "Argo CD's sync over the text before",
-        Course::Again | Course::TwoTexts => "Argo CD's first sync and the next one",
-    };
-    let count = |phase: Phase| new.objects.iter().filter(|object| object.phases().contains(&phase)).count();
-    let counts = Phase::ALL.map(|phase| format!("{} in {}", count(phase), phase.as_str())).join(", ");
-    let never: Vec<_> = new.objects.iter().filter(|object| object.is_never_run()).map(never_run).collect();
-    let never = if never.is_empty() { String::new() } else { format!("; never run by Argo CD: {}", never.join(", ")) };
-    if is_clean { format!("{syncs}: no rule finds anything ({counts}){never}") } else { format!("{syncs}{never}") }
-}
-
-fn never_run(hook: &Desired) -> String {
-    let value = hook.hook.as_ref().map(|(_, value)| value.as_str()).unwrap_or_default();
-    format!("{} ({value})", hook.name)
 }

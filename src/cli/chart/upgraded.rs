@@ -1,7 +1,7 @@
 //! The release whose upgrade is judged.
 
-use crate::cli::arguments::Judge;
 use crate::cli::outcome::Failure;
+use crate::judge::Judge;
 use crate::records::StoredRecord;
 use crate::records::chart::StoredRelease;
 

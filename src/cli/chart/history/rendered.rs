@@ -14,10 +14,11 @@ use super::super::renders::{Rendered, Sides, failure};
 use super::super::task::{Chart, Task};
 use super::versions::{Source, Version};
 use crate::cli::outcome::{Failure, Told};
-use crate::helm::chart::{Changes, Clock, Copied, Templates, copy, tell_upgrades};
+use crate::helm::chart::{Changes, Clock, Copied, copy, tell_upgrades};
 use crate::helm::folder::{Folder, Part};
 use crate::helm::said::error_of;
 use crate::helm::{Helm, HelmError, Options};
+use crate::origin::Templates;
 use crate::private;
 use crate::render::Render;
 

@@ -12,13 +12,13 @@ use stable_hooks_policy::shown::Shown;
 use stable_hooks_policy::verdict::Found;
 
 use super::super::outline::Side;
-use super::super::renders::origin;
 use super::super::trial::{Failures, Trouble};
 use super::renderer::{ObjectHead, Renderer, Sides, Sweep, Swept, brought};
 use crate::cli::outcome::Told;
 use crate::cli::progress::Progress;
 use crate::cli::side_by_side::side_by_side;
 use crate::judged::{self, Finding};
+use crate::origin::origin;
 use crate::reach::Role;
 use crate::sweep::Candidate;
 use crate::value::Change;

@@ -7,7 +7,7 @@ use json_patch::jsonptr::{Pointer, Token};
 /// The line, from 1, of the field at `path` (a JSON pointer) of an object of that kind; of a parent where the template
 /// does not spell the field, and `None` where it could be more than one place.
 #[must_use]
-pub fn line_of(source: &str, kind: &str, path: &str) -> Option<usize> {
+pub(crate) fn line_of(source: &str, kind: &str, path: &str) -> Option<usize> {
     let path = Pointer::parse(path).unwrap_or_default();
     let lines: Vec<_> = source.lines().enumerate().map(|(at, line)| (at + 1, line)).collect();
     let documents = lines.split(|(_, line)| line.starts_with("---"));
