@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use stable_hooks::engine::{Engine, Native};
-use stable_hooks_fuzz::{fix, hook, record, request, settings, yaml};
+use stable_hooks_fuzz::{fix, hook, playground, record, request, settings, template, words, yaml};
 use stable_hooks_host::cluster::ClusterView;
 use stable_hooks_host::runtime::Policy;
 
@@ -94,6 +94,21 @@ fn records_hold() {
 #[test]
 fn mended_streams_hold() {
     replay("fix", fix::fix);
+}
+
+#[test]
+fn pasted_texts_hold() {
+    replay("playground", playground::playground);
+}
+
+#[test]
+fn templates_hold() {
+    replay("template", template::template);
+}
+
+#[test]
+fn command_lines_hold() {
+    replay("words", words::words);
 }
 
 #[test]

@@ -24,6 +24,7 @@ fn chromium() -> Option<&'static Path> {
         let on_path = || env::split_paths(&folders).map(|folder| folder.join("chromium")).find(|path| path.is_file());
         let found = env::var_os("CHROMIUM").map(PathBuf::from).or_else(on_path);
         if found.is_none() {
+            assert!(env::var_os("CI").is_none(), "the pages in a browser need Chromium: make chromium");
             // Not by a macro, whose words the test runner keeps to itself.
             let skipped = "SKIPPED: the pages in a browser (CHROMIUM names none, and no `chromium` is on the PATH)\n";
             stderr().write_all(skipped.as_bytes()).unwrap();
@@ -132,10 +133,10 @@ fn browser_a_flip_crosses_and_its_finding_is_there_to_read() {
     assert!(left > resource[2] - 400.0 && right < hook[0] && bottom - top > 100.0, "{crossing}");
     assert!((hook[1]..hook[3]).contains(&(top + 5.0)), "{crossing} ends at the hook, {hook:?}");
     let findings = found["findings"].as_array().unwrap();
-    assert_eq!(findings.len(), 2);
+    assert_eq!(findings.len(), 1);
     let text = findings[0]["text"].as_str().unwrap();
     assert!(text.contains("release-identity-flip") && text.contains("it is gone"), "{text}");
-    assert_eq!(found["links"][0], json!(["#finding-1-1", true, "findings of Job orders-migrations: 1 2"]));
+    assert_eq!(found["links"][0], json!(["#finding-1-1", true, "findings of Job orders-migrations: 1"]));
 }
 
 #[test]

@@ -229,3 +229,32 @@ fn docs_the_picture_of_a_first_sync_that_never_ends_is_current() {
     let arguments = ["timeline", "--argocd", "--install", &text, "--upgrade", &text, "-n", "shop", "--name", "orders"];
     assert_current("docs/first-sync.svg", &stdout(&run(&[&arguments[..], &["-o", "svg"]].concat(), b"")));
 }
+
+/// Programs that know no variables, librsvg for one, take the value before.
+#[test]
+fn docs_the_pictures_can_be_read_without_css_variables() {
+    let picture = fs::read_to_string(root().join("docs/flip.svg")).unwrap();
+    let (_, style) = picture.split_once("<style>").unwrap();
+    let (tokens, rules) = style.split_once("</style>").unwrap().0.split_once(".picture").unwrap();
+    let light = tokens.split("@media").next().unwrap();
+    let value = |name: &str| {
+        let (_, rest) = light.split_once(&format!("--{name}: ")).unwrap_or_else(|| panic!("no {name}"));
+        match name {
+            "sans" => "sans-serif",
+            "mono" => "monospace",
+            _ => rest.split(';').next().unwrap(),
+        }
+    };
+    let mut variables = 0;
+    for rule in rules.split('}') {
+        let declarations: Vec<_> = rule.split(['{', ';']).map(str::trim).collect();
+        for pair in declarations.windows(2).filter(|pair| pair[1].contains("var(")) {
+            let (before, rest) = pair[1].split_once("var(--").unwrap();
+            let (name, after) = rest.split_once(')').unwrap();
+            assert_eq!(pair[0], format!("{before}{}{after}", value(name)), "in{rule}");
+            variables += 1;
+        }
+    }
+    assert!(variables > 20, "{variables}");
+    assert!(!picture.replace(style, "").contains("var("), "outside of the style");
+}

@@ -5,6 +5,7 @@ mod generated;
 mod grammar;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +18,8 @@ use stable_hooks::reach::{Chart, Key, Pattern, Reach};
 use crate::helms::{folder, helms};
 
 const CHARTS: usize = 50;
-const PARENTS: u64 = 17;
+/// How many charts with that many subcharts are made where `PARENTS` says no other number.
+const PARENTS: u64 = 5;
 /// Of so many parents one shows what happens with the values that decide.
 const DECIDED: u64 = 5;
 /// How many misses of one chart are told.
@@ -303,13 +305,14 @@ fn shown_roles(documents: Option<&Vec<String>>) -> String {
 
 #[test]
 fn reach_what_is_outside_of_it_never_changes_an_object() {
+    let parents = env::var("PARENTS").map_or(PARENTS, |parents| parents.parse().unwrap());
     for (number, helm) in helms().iter().enumerate() {
         let next = AtomicU64::new(1);
         let work = || {
             let mut seen = Seen::default();
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
-                if at > PARENTS {
+                if at > parents {
                     return seen;
                 }
                 let files = generated::parent(at * 2 + u64::try_from(number).unwrap(), CHARTS);

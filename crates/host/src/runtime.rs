@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
-use wasmtime::{Config, Engine, ExternType, Module, Trap};
+use wasmtime::{Config, Engine, ExternType, Module, OptLevel, RegallocAlgorithm, Trap};
 
 use crate::call::CallError;
 use crate::cluster::ClusterView;
@@ -195,6 +195,10 @@ fn granted(metadata: Option<&Metadata>) -> Vec<ContextAwareResource> {
 fn compile(bytes: &[u8]) -> Result<Guest, PolicyError> {
     let mut config = Config::new();
     config.epoch_interruption(true);
+    if cfg!(debug_assertions) {
+        // An unoptimised compiler takes seconds for a module that it optimises: longer than the module runs.
+        config.cranelift_opt_level(OptLevel::None).cranelift_regalloc_algorithm(RegallocAlgorithm::SinglePass);
+    }
     let engine = Engine::new(&config).map_err(PolicyError::Compile)?;
     let module = Module::new(&engine, bytes).map_err(PolicyError::Compile)?;
     let guest_call = module.get_export("__guest_call");

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use stable_hooks_host::runtime::wapc;
-use wasmtime::{Config, Engine, Module, Result};
+use wasmtime::{Config, Engine, Module, OptLevel, RegallocAlgorithm, Result};
 
 /// Far more than any call takes.
 const TANK: u64 = u64::MAX;
@@ -101,6 +101,11 @@ impl Instance {
 }
 
 fn link(wasm: &[u8], metered: bool) -> Result<wapc::Guest> {
-    let engine = Engine::new(Config::new().consume_fuel(metered))?;
+    let mut config = Config::new();
+    if metered {
+        // Fuel is the same however the code is compiled, and here that takes longer than the code runs.
+        config.cranelift_opt_level(OptLevel::None).cranelift_regalloc_algorithm(RegallocAlgorithm::SinglePass);
+    }
+    let engine = Engine::new(config.consume_fuel(metered))?;
     wapc::Guest::link(&engine, &Module::new(&engine, wasm)?)
 }
