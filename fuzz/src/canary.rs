@@ -21,6 +21,14 @@ static LOOKS: LazyLock<Vec<String>> = LazyLock::new(|| {
     [CANARY.to_owned(), twice].into_iter().chain(once).collect()
 });
 
+/// The word where it is nobody's business, as documents of a stream.
+pub(crate) fn secrets() -> String {
+    let documents = "\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {password: CANARY}\n---\n\
+                     apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, annotations: {helm.sh/hook: pre-install, other: CANARY}}\n\
+                     spec: {password: CANARY}\n---\nCANARY: [\n";
+    documents.replace("CANARY", CANARY)
+}
+
 /// Whether a text says the word.
 pub(crate) fn sings(text: &str) -> bool {
     LOOKS.iter().any(|look| text.contains(look.as_str()))

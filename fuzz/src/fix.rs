@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use stable_hooks::fix::{Fixed, Options};
 use stable_hooks_policy::Settings;
 
-use crate::canary::{CANARY, assert_silent, sings};
+use crate::canary::{assert_silent, secrets, sings};
 use crate::cost::{Most, bounded};
 
 /// A document may copy 16 MiB with its aliases, and what is copied is held a few times.
@@ -17,10 +17,6 @@ const COST: Most =
     Most { bytes: 200 << 20, bytes_for_each: 1_000, allocations: 20_000_000, allocations_for_each: 1_000 };
 
 static SETTINGS: LazyLock<Settings> = LazyLock::new(|| Settings::parse(&json!({"selectors": [{}]})).unwrap());
-
-/// What no remark may repeat, as documents of a stream.
-const SECRETS: &str = "\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {password: CANARY}\n---\napiVersion: batch/v1\nkind: Job\n\
-    metadata: {name: a, annotations: {helm.sh/hook: pre-install, other: CANARY}}\nspec: {password: CANARY}\n---\nCANARY: [\n";
 
 /// Mends one stream.
 pub fn fix(input: &[u8]) {
@@ -41,7 +37,7 @@ pub fn fix(input: &[u8]) {
         assert_eq!(String::from_utf8_lossy(&again), String::from_utf8_lossy(&stream), "mended a second time");
     }
     if input.len().is_multiple_of(16) && str::from_utf8(input).is_ok_and(|text| !sings(text)) {
-        let secrets = [input, SECRETS.replace("CANARY", CANARY).as_bytes()].concat();
+        let secrets = [input, secrets().as_bytes()].concat();
         let fixed = stable_hooks::fix::fix(&secrets, options);
         fixed.remarks.iter().for_each(|remark| assert_silent(&remark.to_string()));
     }
