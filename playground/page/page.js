@@ -1,0 +1,413 @@
+// The page: three doors, one worker.
+
+import { Asker } from "./asker.js";
+import { commandsOf } from "./commands.js";
+import { clip, el, listed, number } from "./dom.js";
+import { Editor } from "./editor.js";
+import { contentOf, fragmentOf, LinkError, LONG_LINK, LONGEST_LINK } from "./link.js";
+import { calls, excerpts, mended, notes, paper, pictureText, results, summary } from "./show.js";
+
+/** How long the keys must rest. */
+const REST = 250;
+
+const DOORS = {
+  renders: {
+    inputs: { before: "Before: the install", after: "After: the upgrade" },
+    hints: { before: "What helm template prints", after: "What helm template --is-upgrade prints" },
+    switches: { argocd: "As Argo CD deploys it: the first sync, and the next one" },
+  },
+  manifest: {
+    inputs: { manifest: "Manifest, or one render" },
+    hints: { manifest: "A stream of YAML documents" },
+    switches: { completeEvents: "Complete the events of a hook that runs on one side only" },
+  },
+  review: {
+    inputs: { review: "AdmissionReview, or its request" },
+    hints: { review: "JSON or YAML, as an API server sends it" },
+    switches: {},
+  },
+};
+const SIGNS = { deny: "✕", warn: "!", fix: "~", fine: "✓", idle: "–", busy: "…" };
+const byId = (id) => document.getElementById(id);
+
+/** One door: its texts, its switches, and what was last shown. */
+class Door {
+  constructor(name) {
+    this.name = name;
+    this.spec = DOORS[name];
+    this.tab = byId(`tab-${name}`);
+    this.panel = byId(`panel-${name}`);
+    this.example = "";
+    this.isOpened = false;
+    /** Whether its texts came all at once, and nobody has looked for the marked lines yet. */
+    this.isFresh = false;
+    /** What was asked last and came back, with its answer or without. @type {{request: object, answer: object | null} | null} */
+    this.last = null;
+    this.editors = {};
+    const onchange = () => edited(this);
+    const texts = this.panel.querySelector(".texts");
+    for (const [input, label] of Object.entries(this.spec.inputs)) {
+      this.editors[input] = new Editor({ input, label, hint: this.spec.hints[input], onchange });
+      texts.append(this.editors[input].element);
+    }
+    this.switches = {};
+    for (const [key, label] of Object.entries(this.spec.switches)) {
+      this.switches[key] = el("input", { type: "checkbox", id: `${name}-${key}`, autocomplete: "off", onchange });
+      texts.append(el("p", { class: "switch" }, this.switches[key], el("label", { for: `${name}-${key}` }, label)));
+    }
+    const settings = new Editor({ input: "settings", label: "Settings, in YAML", hint: "selectors: [{}]", small: true, onchange });
+    this.editors.settings = settings;
+    texts.append(el("details", { class: "settings" }, el("summary", {}, "Settings"), settings.element));
+  }
+
+  /** What the core is asked. */
+  request() {
+    const request = { door: this.name };
+    for (const [input, editor] of Object.entries(this.editors)) request[input] = editor.text;
+    for (const [key, box] of Object.entries(this.switches)) request[key] = box.checked;
+    return request;
+  }
+
+  /** @param {object} content as `request` has it */
+  fill(content) {
+    for (const [input, editor] of Object.entries(this.editors)) editor.text = typeof content[input] === "string" ? content[input] : "";
+    for (const [key, box] of Object.entries(this.switches)) box.checked = content[key] === true;
+    this.isOpened = true;
+    this.isFresh = true;
+  }
+
+  /** Whether each text is there. */
+  get isFilled() {
+    return Object.keys(this.spec.inputs).every((input) => this.editors[input].text.trim() !== "");
+  }
+
+  get isEmpty() {
+    return Object.keys(this.spec.inputs).every((input) => this.editors[input].text.trim() === "");
+  }
+}
+
+const doors = Object.fromEntries(Object.keys(DOORS).map((name) => [name, new Door(name)]));
+let current = doors.renders;
+let examples = [];
+let timer = 0;
+let picture = "";
+/** Those who wait for the answer to what stands there now. */
+let waiting = [];
+
+const asker = new Asker({ onanswer: (request, message) => answered(request, message), ontrouble: troubled });
+
+function same(one, other) {
+  return Object.keys(one).every((key) => one[key] === other[key]);
+}
+
+// Asking.
+
+function edited(door) {
+  door.example = "";
+  byId("example").value = "";
+  // The link that was opened is not what stands there any more.
+  if (location.hash !== "") history.replaceState(null, "", location.pathname + location.search);
+  clearTimeout(timer);
+  timer = setTimeout(() => judge(door), REST);
+}
+
+function judge(door) {
+  clearTimeout(timer);
+  if (door !== current) return;
+  showCommands(door);
+  if (!door.isFilled) return idle(door);
+  door.panel.querySelector(".answer").setAttribute("aria-busy", "true");
+  asker.ask(door.request());
+}
+
+function idle(door) {
+  door.last = { request: door.request(), answer: null };
+  complain("");
+  for (const editor of Object.values(door.editors)) {
+    editor.complain([]);
+    editor.mark([]);
+  }
+  door.panel.querySelector(".shown").replaceChildren();
+  door.panel.querySelector(".picture")?.replaceChildren();
+  tell("idle", door.isEmpty ? "Nothing to judge yet: put a text in, drop a file on it, or take an example" : "The other render is missing");
+  settle();
+}
+
+function answered(request, { answer, diff, guests }) {
+  const door = doors[request.door];
+  if (door !== current) return;
+  const isOld = !same(request, door.request());
+  door.last = { request, answer };
+  door.panel.querySelector(".answer").removeAttribute("aria-busy");
+  complain(general(answer, door));
+  show(door, answer, diff, guests, isOld);
+  const { level, text } = summary(answer);
+  tell(level, text);
+  if (!isOld) settle();
+  performance.mark("answered");
+}
+
+function troubled(request, text) {
+  const door = doors[request.door];
+  door.last = { request, answer: null };
+  door.panel.querySelector(".answer").removeAttribute("aria-busy");
+  if (door !== current) return;
+  door.panel.querySelector(".shown").replaceChildren();
+  door.panel.querySelector(".picture")?.replaceChildren();
+  tell("deny", "No answer");
+  complain(text);
+  settle();
+}
+
+function settle() {
+  for (const resolve of waiting.splice(0)) resolve();
+}
+
+// Telling.
+
+function tell(level, text) {
+  const status = byId("status");
+  if (status.textContent === `${SIGNS[level]} ${text}`) return;
+  status.className = `status ${level}`;
+  status.replaceChildren(el("span", { class: "sign", "aria-hidden": "true" }, SIGNS[level]), ` ${text}`);
+}
+
+function complain(text) {
+  byId("trouble").textContent = text;
+  byId("trouble").hidden = text === "";
+}
+
+/** What is said of no text that stands here. */
+function general(answer, door) {
+  return answer.errors.filter(({ input }) => door.editors[input] === undefined).map(({ text }) => clip(text)).join(" ");
+}
+
+function say(...children) {
+  byId("said").replaceChildren(...children);
+}
+
+function showCommands(door) {
+  const { renders, commands } = commandsOf(door.request());
+  door.panel.querySelector(".commands").textContent = [...renders, ...commands].join("\n");
+}
+
+/** A report on two renders is about a release record that nobody has written. */
+function subjectOf(door) {
+  if (door.name !== "renders") return null;
+  return door.switches.argocd.checked ? "Argo CD's first sync and the next one" : "the install and the upgrade over it";
+}
+
+function show(door, answer, diff, guests, isOld) {
+  for (const [input, editor] of Object.entries(door.editors)) {
+    const errors = answer.errors.filter((error) => error.input === input);
+    editor.complain(errors);
+    const marks = answer.marks.filter((mark) => mark.input === input);
+    if (!isOld) editor.mark(marks);
+    if (door.isFresh && marks.length > 0) editor.reveal(marks[0].line);
+    if (input === "settings" && errors.length > 0) editor.element.closest("details").open = true;
+  }
+  door.isFresh = false;
+  const go = (input, line) => door.editors[input]?.caret(line);
+  const texts = Object.fromEntries(Object.entries(door.editors).map(([input, editor]) => [input, editor.lines]));
+  const take = (text) => {
+    door.editors.manifest.replace(text);
+    door.editors.manifest.area.focus();
+  };
+  const timeline = door.name === "renders" ? showPicture(door, answer) : null;
+  const parts = [
+    mended(answer, diff, { take, go }), results(answer, subjectOf(door), go), calls(answer, guests), notes(answer),
+    isOld ? null : excerpts(answer, texts, door.spec.inputs, go), timeline,
+  ];
+  door.panel.querySelector(".shown").replaceChildren(...parts.filter((part) => part !== null));
+}
+
+/** Shows the picture, and hands back the same in text. */
+function showPicture(door, answer) {
+  const place = door.panel.querySelector(".picture");
+  if (picture !== "") URL.revokeObjectURL(picture);
+  picture = "";
+  if (answer.timeline === null) {
+    place.replaceChildren();
+    return null;
+  }
+  picture = URL.createObjectURL(new Blob([answer.timeline.svg], { type: "image/svg+xml" }));
+  const image = el("img", { src: picture, alt: pictureText(answer) });
+  image.addEventListener("load", () => performance.mark("pictured"), { once: true });
+  place.replaceChildren(
+    el("div", { class: "picture-scroll", tabindex: "0", role: "region", "aria-label": "The picture" }, image),
+    el("p", { class: "picture-tools" }, el("a", { class: "button", href: picture, download: "timeline.svg" }, "Download the picture")));
+  return el("details", { class: "timeline-text" }, el("summary", {}, "The picture in text"), paper(clip(answer.timeline.text, 200_000), "The picture in text"));
+}
+
+// Doors and examples.
+
+async function open(door, { focus = false, fresh = true } = {}) {
+  current = door;
+  for (const other of Object.values(doors)) {
+    const isOpen = other === door;
+    other.tab.setAttribute("aria-selected", String(isOpen));
+    other.tab.tabIndex = isOpen ? 0 : -1;
+    other.panel.hidden = !isOpen;
+  }
+  if (focus) door.tab.focus();
+  say();
+  complain("");
+  if (fresh && !door.isOpened) {
+    const first = examples.find((example) => example.door === door.name);
+    if (first) return take(first);
+  }
+  byId("example").value = door.example;
+  judge(door);
+}
+
+async function take(example) {
+  const door = doors[example.door];
+  const own = door.example === "" && !door.isEmpty ? door.request() : null;
+  const content = { ...example.switches };
+  try {
+    for (const [input, file] of Object.entries(example.files)) content[input] = await load(`examples/${file}`);
+  } catch (error) {
+    return complain(`The example could not be loaded (${error.message}).`);
+  }
+  put(door, content, example.id);
+  say(el("span", {}, example.says));
+  if (own === null) return;
+  say(el("span", {}, example.says), " ", el("button", { type: "button", onclick: () => { put(door, own, ""); byId("example").focus(); } }, "Take my text back"));
+}
+
+function put(door, content, example) {
+  door.fill(content);
+  door.example = example;
+  open(door, { fresh: false });
+  byId("example").value = example;
+}
+
+async function load(path) {
+  const response = await fetch(path);
+  if (!response.ok) throw new Error(`${path}: ${response.status}`);
+  return response.text();
+}
+
+function listExamples() {
+  const groups = Object.values(doors).map((door) => {
+    const options = examples.filter((example) => example.door === door.name).map(({ id, title }) => el("option", { value: id }, title));
+    return el("optgroup", { label: door.tab.textContent }, ...options);
+  });
+  byId("example").append(...groups);
+}
+
+// Links and commands.
+
+async function copy(text, what) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return `${what} is copied.`;
+  } catch {
+    return `${what} could not be copied by itself: it stands here.`;
+  }
+}
+
+async function copyCommand() {
+  const text = commandsOf(current.request()).commands.join("\n");
+  say(el("span", {}, await copy(text, "The command")), paper(text, "The command"));
+}
+
+async function copyLink() {
+  const door = current;
+  if (door.isEmpty) return say(el("span", {}, "There is nothing to link to yet."));
+  say(el("span", {}, "Making a link …"));
+  const { request, answer } = await settled(door);
+  const doubts = doubtsOf(door, request, answer);
+  if (doubts.length > 0 && !(await confirmed(doubts))) return say(el("span", {}, "No link was made."));
+  const link = new URL(location.href);
+  link.hash = await fragmentOf(request);
+  if (link.href.length > LONGEST_LINK) return say(el("span", {}, `These texts are too long for a link: it would have ${number(link.href.length)} characters.`));
+  const told = await copy(link.href, "The link");
+  const long = link.href.length > LONG_LINK ? ` It has ${number(link.href.length)} characters, and some programs cut long links.` : "";
+  say(el("span", {}, told + long), el("input", { class: "link", readonly: true, value: link.href, "aria-label": "The link", onfocus: (event) => event.target.select() }));
+}
+
+/** The answer to what stands there now. */
+async function settled(door) {
+  const request = door.request();
+  if (!door.last || !same(request, door.last.request)) {
+    judge(door);
+    await new Promise((resolve) => waiting.push(resolve));
+  }
+  const isAnswered = door.last !== null && same(request, door.last.request);
+  return { request, answer: isAnswered ? door.last.answer : null };
+}
+
+/** What somebody must agree to before it goes into a link. */
+function doubtsOf(door, request, answer) {
+  const doubts = [...(answer?.secrets ?? [])];
+  for (const input of Object.keys(door.editors)) {
+    const isUnread = answer === null || answer.errors.some((error) => error.input === input);
+    if (isUnread && request[input].trim() !== "") doubts.push(`${input}: it could not be read, so nobody looked for secrets in it`);
+  }
+  return doubts;
+}
+
+async function confirmed(doubts) {
+  const dialog = byId("secrets");
+  byId("secrets-list").replaceChildren(listed(el("ul"), doubts, (doubt) => el("li", {}, clip(doubt, 300)), 10));
+  dialog.returnValue = "cancel";
+  dialog.showModal();
+  await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));
+  return dialog.returnValue === "confirm";
+}
+
+/** Whether a link was opened. */
+async function openLink() {
+  try {
+    const content = await contentOf(location.hash);
+    if (content === null) return false;
+    if (!Object.hasOwn(doors, content.door)) throw new LinkError("This link is damaged: it opens no door of this page.");
+    put(doors[content.door], content, "");
+    say(el("span", {}, "The link is open."));
+    return true;
+  } catch (error) {
+    if (!(error instanceof LinkError)) throw error;
+    await open(current);
+    complain(error.message);
+    return true;
+  }
+}
+
+// Beginning.
+
+function listen() {
+  const order = Object.values(doors);
+  for (const [index, door] of order.entries()) {
+    door.tab.addEventListener("click", () => open(door));
+    door.tab.addEventListener("keydown", (event) => {
+      const to = { ArrowRight: index + 1, ArrowLeft: index - 1, Home: 0, End: order.length - 1 }[event.key];
+      if (to === undefined) return;
+      event.preventDefault();
+      open(order[(to + order.length) % order.length], { focus: true });
+    });
+  }
+  byId("example").addEventListener("change", ({ target }) => {
+    const example = examples.find(({ id }) => id === target.value);
+    if (example) take(example);
+  });
+  byId("link").addEventListener("click", copyLink);
+  byId("command").addEventListener("click", copyCommand);
+  addEventListener("hashchange", openLink);
+  // A file that misses its text must not replace the page.
+  for (const name of ["dragover", "drop"]) addEventListener(name, (event) => event.preventDefault());
+}
+
+async function begin() {
+  listen();
+  tell("busy", "Loading");
+  try {
+    examples = JSON.parse(await load("examples/examples.json"));
+    listExamples();
+  } catch (error) {
+    complain(`The examples could not be loaded (${error.message}).`);
+  }
+  if (!(await openLink())) await open(doors.renders);
+}
+
+begin();

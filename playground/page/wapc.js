@@ -1,0 +1,129 @@
+// Runs a policy's module as policy-server does: compiled once, a fresh instance for every call.
+// The texts are those of crates/host, which are Kubewarden's.
+
+const METADATA = "io.kubewarden.metadata";
+/** What a guest may export to be run once, before its first call, in this order. */
+const STARTS = ["_start", "wapc_init"];
+const LOOKUPS = ["get_resource", "list_resources_by_namespace", "list_resources_all"];
+
+/** What a guest's bytes are to us: a compiled module, and the kinds that its metadata lets it look up. */
+export class Guest {
+  /** @param {WebAssembly.Module} module */
+  constructor(module) {
+    this.module = module;
+    this.granted = grants(module);
+  }
+
+  /** @param {BufferSource} bytes */
+  static async compile(bytes) {
+    return new Guest(await WebAssembly.compile(bytes));
+  }
+
+  /**
+   * Calls the guest once.
+   * @param {string} operation
+   * @param {Uint8Array} payload
+   * @returns {{response: Uint8Array} | {error: string}}
+   */
+  call(operation, payload) {
+    const exchange = new Exchange(operation, payload, this.granted);
+    try {
+      const instance = new WebAssembly.Instance(this.module, { wapc: exchange.imports() });
+      exchange.memory = instance.exports.memory;
+      for (const name of STARTS) instance.exports[name]?.();
+      const answered = instance.exports.__guest_call(exchange.operation.length, payload.length) !== 0;
+      if (answered && exchange.response) return { response: exchange.response };
+      if (exchange.error !== null) return { error: `the policy reported an error: ${exchange.error}` };
+      return { error: answered ? "No error message OR response set for call success" : "No error message set for call failure" };
+    } catch (trap) {
+      if (trap instanceof WebAssembly.LinkError) return { error: `the module needs something that a policy host does not offer: ${trap.message}` };
+      return { error: `the policy crashed (WebAssembly trap): ${trap.message}` };
+    }
+  }
+}
+
+/** What the host's functions share while a guest runs. */
+class Exchange {
+  constructor(operation, payload, granted) {
+    this.operation = bytes(operation);
+    this.payload = payload;
+    this.granted = granted;
+    this.response = null;
+    this.error = null;
+    this.hostResponse = new Uint8Array();
+    this.hostError = new Uint8Array();
+    this.memory = null;
+  }
+
+  /** The functions of waPC's module `wapc`. */
+  imports() {
+    return {
+      __guest_request: (operation, payload) => {
+        this.write(operation, this.operation);
+        this.write(payload, this.payload);
+      },
+      __guest_response: (at, length) => { this.response = this.read(at, length).slice(); },
+      __guest_error: (at, length) => { this.error = this.text(at, length); },
+      __console_log: () => {},
+      __host_call: (...places) => this.hostCall(places),
+      __host_response: (at) => this.write(at, this.hostResponse),
+      __host_response_len: () => this.hostResponse.length,
+      __host_error: (at) => this.write(at, this.hostError),
+      __host_error_len: () => this.hostError.length,
+    };
+  }
+
+  hostCall(places) {
+    const [binding, namespace, operation, payload] = [0, 2, 4, 6].map((at) => this.text(places[at], places[at + 1]));
+    const answer = hostCall(binding, namespace, operation, payload, this.granted);
+    this.hostResponse = bytes(answer.response ?? "");
+    this.hostError = bytes(answer.error ?? "");
+    return answer.error === undefined ? 1 : 0;
+  }
+
+  // A guest's numbers are unsigned, and its memory may have grown since the last call.
+  view(at, length) {
+    return new Uint8Array(this.memory.buffer, at >>> 0, length >>> 0);
+  }
+
+  read(at, length) {
+    return this.view(at, length);
+  }
+
+  text(at, length) {
+    return new TextDecoder("utf-8", { fatal: true }).decode(this.read(at, length));
+  }
+
+  write(at, source) {
+    this.view(at, source.length).set(source);
+  }
+}
+
+/** What policy-server answers where it reaches no cluster. */
+function hostCall(binding, namespace, operation, payload, granted) {
+  if (binding !== "kubewarden") return { error: `unknown binding: ${binding}` };
+  if (namespace === "tracing") return operation === "log" ? { response: "" } : { error: `unknown operation: ${operation}` };
+  if (namespace === "kubernetes") return { error: lookup(operation, payload, granted) };
+  return { error: `Policy has not been granted access to the '${namespace}/${operation}' host capability. The violation has been reported.` };
+}
+
+/** Why a lookup has no answer here: it was not granted, or there is no cluster. */
+function lookup(operation, payload, granted) {
+  if (LOOKUPS.includes(operation)) {
+    const query = JSON.parse(payload);
+    const isGranted = granted.some(({ apiVersion, kind }) => apiVersion === query.api_version && kind === query.kind);
+    if (!isGranted) return `Policy has not been granted access to Kubernetes ${query.api_version}/${query.kind} resources. The violation has been reported.`;
+  } else if (operation !== "can_i") {
+    return `unknown operation: ${operation}`;
+  }
+  return "Callback evaluation failure: kube::Client was not initialized properly";
+}
+
+function grants(module) {
+  const [section] = WebAssembly.Module.customSections(module, METADATA);
+  return section === undefined ? [] : JSON.parse(new TextDecoder().decode(section)).contextAwareResources ?? [];
+}
+
+function bytes(text) {
+  return new TextEncoder().encode(text);
+}
