@@ -5,12 +5,20 @@ const LIMIT = 30_000;
 /** How long a question may go on once there is a newer one. */
 const PATIENCE = 3_000;
 
+const SCRIPT = new URL("worker.js", import.meta.url).href;
+
+/** A worker that a blob starts lives under the page's policy; one that a file starts lives under none. */
+function confined() {
+  return URL.createObjectURL(new Blob([`import ${JSON.stringify(SCRIPT)};`], { type: "text/javascript" }));
+}
+
 /**
  * @typedef {{id: number, request: object}} Job
  */
 export class Asker {
   #worker = null;
   #ready = false;
+  #isPlain = false;
   /** @type {(Job & {since: number}) | null} */
   #busy = null;
   /** @type {Job | null} */
@@ -59,12 +67,23 @@ export class Asker {
   }
 
   #start() {
-    this.#worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
+    this.#worker = new Worker(this.#isPlain ? SCRIPT : confined(), { type: "module" });
     this.#worker.onmessage = ({ data }) => this.#hear(data);
     this.#worker.onerror = (event) => {
       event.preventDefault();
+      if (!this.#ready && !this.#isPlain) return this.#retry();
       this.#fail(this.#ready ? `The judging part has stopped: ${event.message}` : "A part of this page could not be loaded. Reload it to try again.");
     };
+  }
+
+  /** There may be browsers in which a blob cannot start a module of the server. */
+  #retry() {
+    const next = this.#next ?? this.#busy;
+    this.#isPlain = true;
+    this.#stop();
+    this.#next = next;
+    if (next === null) this.#start();
+    else this.#send();
   }
 
   #stop() {

@@ -23,7 +23,6 @@ export class Editor {
   /** @param {Options} options */
   constructor({ input, label, hint = "", small = false, onchange }) {
     this.input = input;
-    this.label = label;
     this.onchange = onchange;
     const id = `text-${(made += 1)}`;
     this.area = el("textarea", {
@@ -31,13 +30,14 @@ export class Editor {
       // What is pasted here stays here: a browser's spelling service would be sent it.
       spellcheck: "false", autocomplete: "off", autocapitalize: "off", autocorrect: "off", translate: "no", wrap: "off",
     });
+    this.title = el("label", { for: id }, label);
     this.numbers = el("div", { class: "numbers", "aria-hidden": "true" });
     this.file = el("input", { type: "file", id: `${id}-file`, class: "unseen", tabindex: "-1", "aria-hidden": "true" });
     this.choose = el("button", { type: "button", class: "quiet", onclick: () => this.file.click() }, "Open a file", el("span", { class: "unseen" }, ` as ${label}`));
     this.note = el("p", { id: `${id}-note`, class: "note", hidden: true });
     this.errors = el("div", { id: `${id}-errors`, class: "errors", hidden: true });
     this.element = el("div", { class: small ? "editor small" : "editor", "data-input": input },
-      el("div", { class: "editor-head" }, el("label", { for: id }, label), this.choose, this.file),
+      el("div", { class: "editor-head" }, this.title, this.choose, this.file),
       el("div", { class: "paper" }, this.numbers, this.area), this.note, this.errors);
     this.#listen();
   }
@@ -58,6 +58,12 @@ export class Editor {
     this.say(isLong ? `${megabytes(text.length)}, ${counted(this.#lines.count, "line")}: too long to be edited here. Its beginning is shown; all of it is judged.` : "");
     if (isLong) this.note.append(" ", el("button", { type: "button", onclick: () => { this.replace(""); this.area.focus(); } }, "Empty it"));
     this.draw();
+  }
+
+  /** @param {string} label */
+  rename(label) {
+    this.title.textContent = label;
+    this.choose.querySelector(".unseen").textContent = ` as ${label}`;
   }
 
   get lines() {

@@ -15,6 +15,7 @@ const DOORS = {
     inputs: { before: "Before: the install", after: "After: the upgrade" },
     hints: { before: "What helm template prints", after: "What helm template --is-upgrade prints" },
     switches: { argocd: "As Argo CD deploys it: the first sync, and the next one" },
+    switched: { argocd: { before: "Before: the first sync", after: "After: the next sync" } },
   },
   manifest: {
     inputs: { manifest: "Manifest, or one render" },
@@ -60,6 +61,12 @@ class Door {
     texts.append(el("details", { class: "settings" }, el("summary", {}, "Settings"), settings.element));
   }
 
+  /** What its texts are called, which a switch can change. */
+  get labels() {
+    const switched = Object.entries(this.spec.switched ?? {}).filter(([key]) => this.switches[key].checked);
+    return Object.assign({}, this.spec.inputs, ...switched.map(([, labels]) => labels));
+  }
+
   /** What the core is asked. */
   request() {
     const request = { door: this.name };
@@ -72,6 +79,7 @@ class Door {
   fill(content) {
     for (const [input, editor] of Object.entries(this.editors)) editor.text = typeof content[input] === "string" ? content[input] : "";
     for (const [key, box] of Object.entries(this.switches)) box.checked = content[key] === true;
+    this.editors.settings.element.closest("details").open = this.editors.settings.text !== "";
     this.isOpened = true;
     this.isFresh = true;
   }
@@ -115,6 +123,7 @@ function judge(door) {
   clearTimeout(timer);
   if (door !== current) return;
   showCommands(door);
+  for (const [input, label] of Object.entries(door.labels)) door.editors[input].rename(label);
   if (!door.isFilled) return idle(door);
   door.panel.querySelector(".answer").setAttribute("aria-busy", "true");
   asker.ask(door.request());
@@ -216,7 +225,7 @@ function show(door, answer, diff, guests, isOld) {
   const timeline = door.name === "renders" ? showPicture(door, answer) : null;
   const parts = [
     mended(answer, diff, { take, go }), results(answer, subjectOf(door), go), calls(answer, guests), notes(answer),
-    isOld ? null : excerpts(answer, texts, door.spec.inputs, go), timeline,
+    isOld ? null : excerpts(answer, texts, door.labels, go), timeline,
   ];
   door.panel.querySelector(".shown").replaceChildren(...parts.filter((part) => part !== null));
 }
