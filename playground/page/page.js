@@ -99,6 +99,7 @@ let current = doors.renders;
 let examples = [];
 let timer = 0;
 let picture = "";
+const troubles = { judge: "", file: "" };
 /** Those who wait for the answer to what stands there now. */
 let waiting = [];
 
@@ -113,6 +114,7 @@ function same(one, other) {
 function edited(door) {
   door.example = "";
   byId("example").value = "";
+  complain("file", "");
   // The link that was opened is not what stands there any more.
   if (location.hash !== "") history.replaceState(null, "", location.pathname + location.search);
   clearTimeout(timer);
@@ -131,7 +133,7 @@ function judge(door) {
 
 function idle(door) {
   door.last = { request: door.request(), answer: null };
-  complain("");
+  complain("judge", "");
   for (const editor of Object.values(door.editors)) {
     editor.complain([]);
     editor.mark([]);
@@ -148,7 +150,7 @@ function answered(request, { answer, diff, guests }) {
   const isOld = !same(request, door.request());
   door.last = { request, answer };
   door.panel.querySelector(".answer").removeAttribute("aria-busy");
-  complain(general(answer, door));
+  complain("judge", general(answer, door));
   show(door, answer, diff, guests, isOld);
   const { level, text } = summary(answer);
   tell(level, text);
@@ -164,7 +166,7 @@ function troubled(request, text) {
   door.panel.querySelector(".shown").replaceChildren();
   door.panel.querySelector(".picture")?.replaceChildren();
   tell("deny", "No answer");
-  complain(text);
+  complain("judge", text);
   settle();
 }
 
@@ -181,9 +183,12 @@ function tell(level, text) {
   status.replaceChildren(el("span", { class: "sign", "aria-hidden": "true" }, SIGNS[level]), ` ${text}`);
 }
 
-function complain(text) {
-  byId("trouble").textContent = text;
-  byId("trouble").hidden = text === "";
+/** @param {"judge" | "file"} about what an answer takes back, or what the next text does */
+function complain(about, text) {
+  troubles[about] = text;
+  const all = Object.values(troubles).filter((trouble) => trouble !== "").join(" ");
+  byId("trouble").textContent = all;
+  byId("trouble").hidden = all === "";
 }
 
 /** What is said of no text that stands here. */
@@ -260,7 +265,8 @@ async function open(door, { focus = false, fresh = true } = {}) {
   }
   if (focus) door.tab.focus();
   say();
-  complain("");
+  complain("judge", "");
+  complain("file", "");
   if (fresh && !door.isOpened) {
     const first = examples.find((example) => example.door === door.name);
     if (first) return take(first);
@@ -276,7 +282,7 @@ async function take(example) {
   try {
     for (const [input, file] of Object.entries(example.files)) content[input] = await load(`examples/${file}`);
   } catch (error) {
-    return complain(`The example could not be loaded (${error.message}).`);
+    return complain("file", `The example could not be loaded (${error.message}).`);
   }
   put(door, content, example.id);
   say(el("span", {}, example.says));
@@ -340,8 +346,9 @@ async function copyLink() {
 async function settled(door) {
   const request = door.request();
   if (!door.last || !same(request, door.last.request)) {
+    const answered = new Promise((resolve) => waiting.push(resolve));
     judge(door);
-    await new Promise((resolve) => waiting.push(resolve));
+    await answered;
   }
   const isAnswered = door.last !== null && same(request, door.last.request);
   return { request, answer: isAnswered ? door.last.answer : null };
@@ -378,7 +385,7 @@ async function openLink() {
   } catch (error) {
     if (!(error instanceof LinkError)) throw error;
     await open(current);
-    complain(error.message);
+    complain("file", error.message);
     return true;
   }
 }
@@ -410,13 +417,15 @@ function listen() {
 async function begin() {
   listen();
   tell("busy", "Loading");
+  let trouble = "";
   try {
     examples = JSON.parse(await load("examples/examples.json"));
     listExamples();
   } catch (error) {
-    complain(`The examples could not be loaded (${error.message}).`);
+    trouble = `The examples could not be loaded (${error.message}).`;
   }
   if (!(await openLink())) await open(doors.renders);
+  if (trouble !== "") complain("file", trouble);
 }
 
 begin();
