@@ -97,7 +97,7 @@ export class Editor {
   complain(errors) {
     this.errors.hidden = errors.length === 0;
     this.area.setAttribute("aria-invalid", String(errors.length > 0));
-    this.errors.replaceChildren(listed(el("ul"), errors, ({ line, text }) => el("li", {}, this.#place(line), clip(text)), 5));
+    this.errors.replaceChildren(listed(el("ul"), errors, ({ line, text }) => el("li", {}, this.#place(line), line === null ? null : " ", clip(text)), 5));
   }
 
   #place(line) {

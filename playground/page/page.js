@@ -9,6 +9,8 @@ import { calls, excerpts, mended, notes, paper, pictureText, results, summary } 
 
 /** How long the keys must rest. */
 const REST = 250;
+/** An answer that comes sooner needs no word that it is on its way. */
+const SOON = 1_000;
 
 const DOORS = {
   renders: {
@@ -98,6 +100,7 @@ const doors = Object.fromEntries(Object.keys(DOORS).map((name) => [name, new Doo
 let current = doors.renders;
 let examples = [];
 let timer = 0;
+let busy = 0;
 let picture = "";
 const troubles = { judge: "", file: "" };
 /** Those who wait for the answer to what stands there now. */
@@ -117,6 +120,7 @@ function edited(door) {
   complain("file", "");
   // The link that was opened is not what stands there any more.
   if (location.hash !== "") history.replaceState(null, "", location.pathname + location.search);
+  wait(door, true);
   clearTimeout(timer);
   timer = setTimeout(() => judge(door), REST);
 }
@@ -127,11 +131,19 @@ function judge(door) {
   showCommands(door);
   for (const [input, label] of Object.entries(door.labels)) door.editors[input].rename(label);
   if (!door.isFilled) return idle(door);
-  door.panel.querySelector(".answer").setAttribute("aria-busy", "true");
+  wait(door, true);
+  clearTimeout(busy);
+  busy = setTimeout(() => tell("busy", "Judging"), SOON);
   asker.ask(door.request());
 }
 
+/** Whether an answer to what stands there is still to come. */
+function wait(door, isWaiting) {
+  door.panel.querySelector(".answer").setAttribute("aria-busy", String(isWaiting));
+}
+
 function idle(door) {
+  wait(door, false);
   door.last = { request: door.request(), answer: null };
   complain("judge", "");
   for (const editor of Object.values(door.editors)) {
@@ -149,7 +161,7 @@ function answered(request, { answer, diff, guests }) {
   if (door !== current) return;
   const isOld = !same(request, door.request());
   door.last = { request, answer };
-  door.panel.querySelector(".answer").removeAttribute("aria-busy");
+  wait(door, isOld);
   complain("judge", general(answer, door));
   show(door, answer, diff, guests, isOld);
   const { level, text } = summary(answer);
@@ -161,7 +173,7 @@ function answered(request, { answer, diff, guests }) {
 function troubled(request, text) {
   const door = doors[request.door];
   door.last = { request, answer: null };
-  door.panel.querySelector(".answer").removeAttribute("aria-busy");
+  wait(door, false);
   if (door !== current) return;
   door.panel.querySelector(".shown").replaceChildren();
   door.panel.querySelector(".picture")?.replaceChildren();
@@ -177,6 +189,7 @@ function settle() {
 // Telling.
 
 function tell(level, text) {
+  clearTimeout(busy);
   const status = byId("status");
   if (status.textContent === `${SIGNS[level]} ${text}`) return;
   status.className = `status ${level}`;
@@ -238,6 +251,13 @@ function show(door, answer, diff, guests, isOld) {
 /** Shows the picture, and hands back the same in text. */
 function showPicture(door, answer) {
   const place = door.panel.querySelector(".picture");
+  const isStale = answer.timeline === null && answer.errors.length > 0 && place.firstChild !== null;
+  place.classList.toggle("stale", isStale);
+  // Half a line typed must not make the page jump.
+  if (isStale) {
+    place.querySelector(".picture-tools").replaceChildren("The last text that could be judged.");
+    return null;
+  }
   if (picture !== "") URL.revokeObjectURL(picture);
   picture = "";
   if (answer.timeline === null) {
@@ -248,7 +268,7 @@ function showPicture(door, answer) {
   const image = el("img", { src: picture, alt: pictureText(answer) });
   image.addEventListener("load", () => performance.mark("pictured"), { once: true });
   place.replaceChildren(
-    el("div", { class: "picture-scroll", tabindex: "0", role: "region", "aria-label": "The picture" }, image),
+    el("div", { class: "picture-scroll", tabindex: "0", role: "group", "aria-label": "The picture" }, image),
     el("p", { class: "picture-tools" }, el("a", { class: "button", href: picture, download: "timeline.svg" }, "Download the picture")));
   return el("details", { class: "timeline-text" }, el("summary", {}, "The picture in text"), paper(clip(answer.timeline.text, 200_000), "The picture in text"));
 }
@@ -256,6 +276,8 @@ function showPicture(door, answer) {
 // Doors and examples.
 
 async function open(door, { focus = false, fresh = true } = {}) {
+  // What was said of another door is not said of this one.
+  if (door !== current) byId("status").replaceChildren();
   current = door;
   for (const other of Object.values(doors)) {
     const isOpen = other === door;
@@ -358,8 +380,9 @@ async function settled(door) {
 function doubtsOf(door, request, answer) {
   const doubts = [...(answer?.secrets ?? [])];
   for (const input of Object.keys(door.editors)) {
-    const isUnread = answer === null || answer.errors.some((error) => error.input === input);
-    if (isUnread && request[input].trim() !== "") doubts.push(`${input}: it could not be read, so nobody looked for secrets in it`);
+    // Where nothing was judged, nothing was looked through either.
+    const isUnread = !answer?.report || answer.errors.some((error) => error.input === input);
+    if (isUnread && request[input].trim() !== "") doubts.push(`${input}: it could not be judged, so nobody has looked for secrets in it`);
   }
   return doubts;
 }

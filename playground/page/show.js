@@ -114,7 +114,7 @@ export function folded(title, text, open) {
 
 /** A text in a box that scrolls sideways by itself, and by the keyboard. */
 export function paper(text, label, name = "") {
-  return el("pre", { class: `paper-text ${name}`.trim(), tabindex: "0", role: "region", "aria-label": label }, text);
+  return el("pre", { class: `paper-text ${name}`.trim(), tabindex: "0", role: "group", "aria-label": label }, text);
 }
 
 export function notes(answer) {
@@ -161,7 +161,7 @@ function excerpt(answer, lines, { from, to, byLine }, go) {
     for (const mark of marks.slice(0, 5)) rows.push(remark(answer, mark, go));
     if (marks.length > 5) rows.push(el("div", { class: "remark" }, `and ${number(marks.length - 5)} more`));
   }
-  return el("div", { class: "excerpt", tabindex: "0", role: "region", "aria-label": `Lines ${from} to ${to}` }, ...rows);
+  return el("div", { class: "excerpt", tabindex: "0", role: "group", "aria-label": `Lines ${from} to ${to}` }, ...rows);
 }
 
 function remark(answer, mark, go) {
@@ -192,7 +192,7 @@ function drawHunk({ header, lines }) {
     rows.push(sign === " " ? line : el(sign === "+" ? "ins" : "del", {}, line));
   }
   if (lines.length > 500) rows.push(`… and ${number(lines.length - 500)} more lines\n`);
-  return el("pre", { class: "paper-text", tabindex: "0", role: "region", "aria-label": header }, ...rows);
+  return el("pre", { class: "paper-text", tabindex: "0", role: "group", "aria-label": header }, ...rows);
 }
 
 /** The core's answers beside those of the module that runs in the cluster. */

@@ -1,17 +1,15 @@
 // Runs a policy's module as policy-server does: compiled once, a fresh instance for every call.
 // The texts are those of crates/host, which are Kubewarden's.
 
-const METADATA = "io.kubewarden.metadata";
 /** What a guest may export to be run once, before its first call, in this order. */
 const STARTS = ["_start", "wapc_init"];
-const LOOKUPS = ["get_resource", "list_resources_by_namespace", "list_resources_all"];
+const LOOKUPS = ["get_resource", "list_resources_by_namespace", "list_resources_all", "can_i"];
 
-/** What a guest's bytes are to us: a compiled module, and the kinds that its metadata lets it look up. */
+/** A compiled module. */
 export class Guest {
   /** @param {WebAssembly.Module} module */
   constructor(module) {
     this.module = module;
-    this.granted = grants(module);
   }
 
   /** @param {BufferSource} bytes */
@@ -26,7 +24,7 @@ export class Guest {
    * @returns {{response: Uint8Array} | {error: string}}
    */
   call(operation, payload) {
-    const exchange = new Exchange(operation, payload, this.granted);
+    const exchange = new Exchange(operation, payload);
     try {
       const instance = new WebAssembly.Instance(this.module, { wapc: exchange.imports() });
       exchange.memory = instance.exports.memory;
@@ -44,10 +42,9 @@ export class Guest {
 
 /** What the host's functions share while a guest runs. */
 class Exchange {
-  constructor(operation, payload, granted) {
+  constructor(operation, payload) {
     this.operation = bytes(operation);
     this.payload = payload;
-    this.granted = granted;
     this.response = null;
     this.error = null;
     this.hostResponse = new Uint8Array();
@@ -74,8 +71,8 @@ class Exchange {
   }
 
   hostCall(places) {
-    const [binding, namespace, operation, payload] = [0, 2, 4, 6].map((at) => this.text(places[at], places[at + 1]));
-    const answer = hostCall(binding, namespace, operation, payload, this.granted);
+    const [binding, namespace, operation] = [0, 2, 4].map((at) => this.text(places[at], places[at + 1]));
+    const answer = hostCall(binding, namespace, operation);
     this.hostResponse = bytes(answer.response ?? "");
     this.hostError = bytes(answer.error ?? "");
     return answer.error === undefined ? 1 : 0;
@@ -100,28 +97,17 @@ class Exchange {
 }
 
 /** What policy-server answers where it reaches no cluster. */
-function hostCall(binding, namespace, operation, payload, granted) {
+function hostCall(binding, namespace, operation) {
   if (binding !== "kubewarden") return { error: `unknown binding: ${binding}` };
   if (namespace === "tracing") return operation === "log" ? { response: "" } : { error: `unknown operation: ${operation}` };
-  if (namespace === "kubernetes") return { error: lookup(operation, payload, granted) };
+  if (namespace === "kubernetes") return { error: lookup(operation) };
   return { error: `Policy has not been granted access to the '${namespace}/${operation}' host capability. The violation has been reported.` };
 }
 
-/** Why a lookup has no answer here: it was not granted, or there is no cluster. */
-function lookup(operation, payload, granted) {
-  if (LOOKUPS.includes(operation)) {
-    const query = JSON.parse(payload);
-    const isGranted = granted.some(({ apiVersion, kind }) => apiVersion === query.api_version && kind === query.kind);
-    if (!isGranted) return `Policy has not been granted access to Kubernetes ${query.api_version}/${query.kind} resources. The violation has been reported.`;
-  } else if (operation !== "can_i") {
-    return `unknown operation: ${operation}`;
-  }
+// What may be looked up is not asked: the same code is shipped a second time, with the rights to read what a release has.
+function lookup(operation) {
+  if (!LOOKUPS.includes(operation)) return `unknown operation: ${operation}`;
   return "Callback evaluation failure: kube::Client was not initialized properly";
-}
-
-function grants(module) {
-  const [section] = WebAssembly.Module.customSections(module, METADATA);
-  return section === undefined ? [] : JSON.parse(new TextDecoder().decode(section)).contextAwareResources ?? [];
 }
 
 function bytes(text) {

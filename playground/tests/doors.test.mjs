@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { built, choose, drop, fill, launch, serve, shown, told, visit } from "./world.mjs";
+import { built, choose, drop, fill, launch, recordOf, serve, shown, told, visit } from "./world.mjs";
 
 let server, browser;
 before(async () => {
@@ -92,6 +92,13 @@ test("it answers while one types", async () => {
   assert.match(await page.$eval('[data-input="after"] .errors', (errors) => errors.innerText), /line \d+/);
   assert.equal(await page.$eval('[data-input="after"] textarea', (area) => area.getAttribute("aria-invalid")), "true");
   assert.equal(await page.$eval("#example", (select) => select.value), "", "it is the example no more");
+  await fill(page, "after", cure);
+  await fill(page, "settings", "rules: [");
+  await told(page, /1 error/);
+  assert.match(await page.$eval(".picture", (place) => place.innerText), /The last text that could be judged/);
+  await fill(page, "settings", "");
+  await told(page, /Nothing to object to/);
+  assert.match(await page.$eval(".picture", (place) => place.innerText), /Download the picture/);
   await close();
 });
 
@@ -183,6 +190,16 @@ test("the module is loaded when its door is opened first, and answers as the cor
   await page.waitForFunction(() => document.querySelector("#panel-review .shown").innerText.includes('is "pre-install"'));
   assert.match(await shown(page), /✓ same bytes/);
   assert.equal(loads(), 1);
+  await close();
+});
+
+test("the record of a release is answered alike, though there is no cluster to ask", async () => {
+  const { page, close } = await visit(browser, server.origin);
+  await told(page, /denied/);
+  await choose(page, "patched");
+  await fill(page, "review", JSON.stringify(recordOf(await built("examples/flip/upgrade.yaml"))));
+  await page.waitForFunction(() => document.querySelector("#panel-review .answer").innerText.includes("sh.helm.release.v1.orders.v2"));
+  assert.match(await shown(page), /✓ same bytes/);
   await close();
 });
 

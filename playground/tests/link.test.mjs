@@ -96,7 +96,12 @@ test("a text that could not be read is asked about", async () => {
   await fill(page, "manifest", "kind: [Secret");
   await pressed(page);
   assert.equal(await isOpen(page), true);
-  assert.match(await page.$eval("#secrets-list", (list) => list.innerText), /manifest: it could not be read/);
+  assert.match(await page.$eval("#secrets-list", (list) => list.innerText), /manifest: it could not be judged/);
+  await page.keyboard.press("Escape");
+  await fill(page, "manifest", "kind: ConfigMap");
+  await fill(page, "settings", "rules: {a: b}");
+  await pressed(page);
+  assert.match(await page.$eval("#secrets-list", (list) => list.innerText), /manifest: it could not be judged[^]*settings: it could not be judged/);
   await page.keyboard.press("Escape");
   await page.click("#tab-renders");
   await told(page, /denied/);

@@ -47,7 +47,7 @@ test("nothing is asked of anybody else, and nothing at all while one types", asy
   await page.focus('[data-input="after"] textarea');
   await page.keyboard.type("# https://example.org/a.yaml\n", { delay: 20 });
   await fill(page, "before", await built("examples/flip/upgrade.yaml"));
-  await told(page, /Nothing to object to/);
+  await told(page, /1 warning/);
   await page.click("#link");
   await page.waitForFunction(() => document.getElementById("secrets").open || document.querySelector("#said input"));
   assert.deepEqual(requests.filter((url) => !url.startsWith("blob:")).slice(loaded), []);
@@ -79,7 +79,7 @@ test("foreign markup stays text, wherever it is shown", async () => {
   const evil = '<img src=x onerror=alert(1)><script>alert(1)</script><b id=evil>';
   const hostile = (text) => text.replaceAll("orders-migrations", evil).replaceAll("orders/templates", `${evil}/templates`);
   const quoted = (text) => hostile(text).replaceAll(`name: ${evil}`, `name: '${evil}'`).replaceAll(`serviceAccountName: ${evil}`, `serviceAccountName: '${evil}'`);
-  for (const id of ["flip", "missing-dependency", "first-sync", "mend"]) {
+  for (const id of ["flip", "missing-dependency", "never-deleted", "mend"]) {
     await choose(page, id);
     const inputs = await page.$$eval(".panel:not([hidden]) [data-input]", (editors) => editors.map((editor) => [editor.dataset.input, editor.querySelector("textarea").value]));
     await told(page, /denied|mended|object/);
@@ -106,7 +106,8 @@ test("garbage of every kind is told, and the page lives", async (t) => {
   const deep = 10_000;
   const garbage = {
     "deep YAML in one line": `a: ${"[".repeat(deep)}${"]".repeat(deep)}`,
-    "deep YAML in lines": Array.from({ length: deep }, (_, level) => `${" ".repeat(level)}a:`).join("\n"),
+    // Each level is a column more: 10,000 would be 48 MiB.
+    "deep YAML in lines": Array.from({ length: 3_000 }, (_, level) => `${" ".repeat(level)}a:`).join("\n"),
     "deep JSON": `${'{"a":'.repeat(deep)}1${"}".repeat(deep)}`,
     "an alias bomb": `a: &a [x,x,x,x,x,x,x,x,x]\n${"bcdefghij".split("").map((name, at) => `${name}: &${name} [${Array(9).fill(`*${"abcdefghij"[at]}`).join(",")}]`).join("\n")}`,
     "no YAML": "%&/()= \u0000\u0001\ufffd {{ .Values.x }}",
@@ -122,7 +123,7 @@ test("garbage of every kind is told, and the page lives", async (t) => {
         const input = door === "renders" ? "after" : door;
         await page.evaluate(() => document.getElementById("status").replaceChildren("waiting"));
         await fill(page, input, text);
-        await told(page, /denied|mended|warning|object|error|judge|No answer|nothing/i, 45_000);
+        await told(page, /denied|mended|warning|object|error|judge|No answer/, 45_000);
         const words = await page.$eval("main", (main) => main.innerText);
         assert.doesNotMatch(words, /unreachable|RuntimeError|panicked/, "a trap is no clear message");
       });
@@ -153,9 +154,11 @@ test("20 MB pasted or dropped do not stop the page", async () => {
     area.dispatchEvent(new ClipboardEvent("paste", { clipboardData: transfer, bubbles: true, cancelable: true }));
   }, one, megabytes * 1024 * 1024);
   const block = await longest(async () => {
+    await page.evaluate(() => document.getElementById("status").replaceChildren("waiting"));
     await paste();
     await page.waitForFunction(() => /too long to be edited here/.test(document.querySelector('[data-input="after"] .note').innerText));
-    await page.waitForFunction(() => !document.querySelector("#panel-renders .answer").hasAttribute("aria-busy") && document.querySelector('[data-input="after"] .note').innerText !== "", { timeout: 60_000 });
+    await page.waitForFunction(() => document.getElementById("status").textContent === "… Judging");
+    await told(page, /object|denied|error|No answer/, 60_000);
   });
   const status = await page.$eval("#status", (element) => element.innerText);
   const trouble = await page.$eval("#trouble", (element) => element.innerText);
@@ -180,9 +183,9 @@ test("a long list is cut, and grows on request", async () => {
   const job = (number) => `---\napiVersion: batch/v1\nkind: Job\nmetadata:\n  name: migrate-${number}\n  labels: {app: migrations}\n  annotations:\n    helm.sh/hook: Pre-Upgrade\n`;
   await fill(page, "manifest", Array.from({ length: 300 }, (_, number) => job(number)).join(""));
   await page.waitForFunction(() => document.querySelectorAll("#panel-manifest .result").length === 20, { timeout: 30_000 });
-  const more = await page.$$eval("#panel-manifest button", (buttons) => buttons.map((button) => button.textContent).filter((text) => /^and [\d,]+ more$/.test(text)));
-  assert.ok(more.includes("and 280 more"), String(more));
-  await page.evaluate(() => [...document.querySelectorAll("#panel-manifest button")].find((button) => button.textContent === "and 280 more").click());
+  const more = await page.$$eval("#panel-manifest .results + button", (buttons) => buttons.map((button) => button.textContent));
+  assert.deepEqual(more, ["and 280 more"]);
+  await page.evaluate(() => [...document.querySelectorAll("#panel-manifest .results + button")][0].click());
   assert.equal(await page.$$eval("#panel-manifest .result", (results) => results.length), 220);
   await close();
 });

@@ -5,6 +5,7 @@ import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { extname, join, normalize } from "node:path";
 import { pathToFileURL } from "node:url";
+import { gzipSync } from "node:zlib";
 
 const BUILT = needed("PLAYGROUND_BUILT");
 const PACKAGES = join(needed("PLAYGROUND_PACKAGES"), "node_modules");
@@ -82,11 +83,14 @@ export async function visit(browser, origin, { before, hash = "", viewport = SCR
   return { page, requests, complaints, close: () => context.close() };
 }
 
-/** Waits until the line that says what came out fits. */
+/** Waits until what stands in the open door is answered, and the line that says what came out fits. */
 export async function told(page, pattern, timeout = 20_000) {
-  const wanted = pattern.source;
+  const isTold = (source) => {
+    const isWaiting = document.querySelector('.panel:not([hidden]) .answer')?.getAttribute("aria-busy") !== "false";
+    return !isWaiting && new RegExp(source).test(document.getElementById("status").textContent);
+  };
   try {
-    await page.waitForFunction((source) => new RegExp(source).test(document.getElementById("status").textContent), { timeout }, wanted);
+    await page.waitForFunction(isTold, { timeout }, pattern.source);
   } catch {
     throw new Error(`the page does not say ${pattern}, but: ${await page.$eval("main", (main) => main.innerText.slice(0, 1500))}`);
   }
@@ -98,8 +102,10 @@ export function shown(page) {
 }
 
 export async function choose(page, example) {
+  const { says } = JSON.parse(await built("examples/examples.json")).find(({ id }) => id === example);
+  await page.$eval("#said", (said) => said.replaceChildren());
   await page.select("#example", example);
-  await page.waitForFunction((id) => document.getElementById("example").value === id && document.getElementById("said").textContent !== "", {}, example);
+  await page.waitForFunction((text) => document.getElementById("said").textContent.startsWith(text), {}, says);
 }
 
 /** Puts a text in as a paste of it would. */
@@ -108,6 +114,19 @@ export async function fill(page, input, text) {
     area.value = value;
     area.dispatchEvent(new InputEvent("input", { bubbles: true }));
   }, text);
+}
+
+/** The request with which Helm stores the record of an upgrade; what is asked of the cluster about it is answered by nobody. */
+export function recordOf(manifest) {
+  const release = { name: "orders", namespace: "shop", version: 2, info: { status: "pending-upgrade" }, manifest, hooks: [], chart: { metadata: { name: "orders", version: "1.5.0" } } };
+  const data = Buffer.from(gzipSync(JSON.stringify(release)).toString("base64")).toString("base64");
+  const name = "sh.helm.release.v1.orders.v2";
+  const labels = { name: "orders", owner: "helm", status: "pending-upgrade", version: "2" };
+  return {
+    uid: "1", kind: { group: "", version: "v1", kind: "Secret" }, resource: { group: "", version: "v1", resource: "secrets" },
+    name, namespace: "shop", operation: "CREATE", userInfo: { username: "helm" },
+    object: { apiVersion: "v1", kind: "Secret", type: "helm.sh/release.v1", metadata: { name, namespace: "shop", labels }, data: { release: data } },
+  };
 }
 
 export async function drop(page, input, name, bytes) {
