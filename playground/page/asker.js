@@ -5,6 +5,9 @@ const LIMIT = 30_000;
 /** How long a question may go on once there is a newer one. */
 const PATIENCE = 3_000;
 
+const TOO_LONG = `No answer within ${LIMIT / 1000} seconds, so it was given up. `
+  + "The next change starts anew; for a text as long as this one use the command line.";
+const NOT_LOADED = "A part of this page could not be loaded";
 const SCRIPT = new URL("worker.js", import.meta.url).href;
 
 /** A worker that a blob starts lives under the page's policy; one that a file starts lives under none. */
@@ -61,9 +64,7 @@ export class Asker {
     clearTimeout(this.#timer);
     if (!this.#ready || this.#busy === null) return;
     this.#busy.since = performance.now();
-    const seconds = LIMIT / 1000;
-    const text = `No answer within ${seconds} seconds, so it was given up. The next change starts anew; for a text as long as this one use the command line.`;
-    this.#timer = setTimeout(() => this.#fail(text), LIMIT);
+    this.#timer = setTimeout(() => this.#fail(TOO_LONG), LIMIT);
   }
 
   #start() {
@@ -72,7 +73,7 @@ export class Asker {
     this.#worker.onerror = (event) => {
       event.preventDefault();
       if (!this.#ready && !this.#isPlain) return this.#retry();
-      this.#fail(this.#ready ? `The judging part has stopped: ${event.message}` : "A part of this page could not be loaded. Reload it to try again.");
+      this.#fail(this.#ready ? `The judging part has stopped: ${event.message}` : `${NOT_LOADED}. Reload it to try again.`);
     };
   }
 
@@ -100,7 +101,7 @@ export class Asker {
       this.#ready = true;
       this.#watch();
     } else if (message.broken !== undefined) {
-      this.#fail(`A part of this page could not be loaded (${message.broken}). Reload it to try again.`);
+      this.#fail(`${NOT_LOADED} (${message.broken}). Reload it to try again.`);
     } else if (message.died !== undefined) {
       this.#fail(`The judging part has crashed on this text (${message.died}) and was started anew.`);
     } else if (this.#busy?.id === message.id) {

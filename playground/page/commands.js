@@ -8,7 +8,8 @@ export function commandsOf(request) {
   const settings = request.settings.trim() === "" ? "" : " --settings settings.yaml";
   if (request.door === "manifest") {
     const complete = request.completeEvents ? " --complete-events" : "";
-    return { renders: [], commands: [`stable-hooks fix manifest.yaml${complete}${settings}`, `stable-hooks review manifest.yaml${settings}`] };
+    const commands = [`stable-hooks fix manifest.yaml${complete}${settings}`, `stable-hooks review manifest.yaml${settings}`];
+    return { renders: [], commands };
   }
   if (request.door === "review") {
     const file = /^\s*[{[]/.test(request.review.slice(0, 1000)) ? "review.json" : "review.yaml";

@@ -21,6 +21,11 @@ export function el(name, properties = {}, ...children) {
   return element;
 }
 
+/** @param {string} text @param {EventListener} onclick @param {string} [kind] its class */
+export function button(text, onclick, kind) {
+  return el("button", kind ? { type: "button", class: kind, onclick } : { type: "button", onclick }, text);
+}
+
 /** @param {string} text */
 export function clip(text, most = MOST_TEXT) {
   return text.length <= most ? text : `${text.slice(0, most)} … and ${number(text.length - most)} more characters`;
@@ -56,7 +61,7 @@ export function listed(list, items, draw, first = FIRST) {
   };
   grow(first);
   if (shown === items.length) return list;
-  const more = el("button", { type: "button", onclick: () => {
+  const more = button("", () => {
     const next = shown;
     grow(10 * first);
     more.hidden = shown === items.length;
@@ -65,7 +70,7 @@ export function listed(list, items, draw, first = FIRST) {
     const item = list.children[next];
     item.tabIndex = -1;
     item.focus();
-  } });
+  });
   const rest = () => `and ${number(items.length - shown)} more`;
   more.textContent = rest();
   return el("div", {}, list, more);

@@ -1,11 +1,13 @@
 // A plain text area with line numbers, which takes files and texts that are too long to be edited.
 
-import { clip, counted, el, listed, number } from "./dom.js";
+import { button, clip, counted, el, listed, number } from "./dom.js";
 import { Lines } from "./lines.js";
 
 /** A longer text is held aside, for a text area with all of it would make the page wait. */
 const EDITABLE = 512 * 1024;
 const MOST_TEXT = 32 * 1024 * 1024;
+const TOO_MUCH = `and the page takes ${megabytes(MOST_TEXT)}: use the command line.`;
+const HELD = "too long to be edited here. Its beginning is shown; all of it is judged.";
 const SHOWN_OF_HELD = { lines: 200, characters: 20_000 };
 export const SIGNS = { deny: "✕", warn: "!", fix: "~" };
 let made = 0;
@@ -33,7 +35,8 @@ export class Editor {
     this.title = el("label", { for: id }, label);
     this.numbers = el("div", { class: "numbers", "aria-hidden": "true" });
     this.file = el("input", { type: "file", id: `${id}-file`, class: "unseen", tabindex: "-1", "aria-hidden": "true" });
-    this.choose = el("button", { type: "button", class: "quiet", onclick: () => this.file.click() }, "Open a file", el("span", { class: "unseen" }, ` as ${label}`));
+    this.choose = button("Open a file", () => this.file.click(), "quiet");
+    this.choose.append(el("span", { class: "unseen" }, ` as ${label}`));
     this.note = el("p", { id: `${id}-note`, class: "note", hidden: true });
     this.errors = el("div", { id: `${id}-errors`, class: "errors", hidden: true });
     this.element = el("div", { class: small ? "editor small" : "editor", "data-input": input },
@@ -55,8 +58,8 @@ export class Editor {
     this.area.setSelectionRange(0, 0);
     this.#lines = new Lines(text);
     this.#marks = new Map();
-    this.say(isLong ? `${megabytes(text.length)}, ${counted(this.#lines.count, "line")}: too long to be edited here. Its beginning is shown; all of it is judged.` : "");
-    if (isLong) this.note.append(" ", el("button", { type: "button", onclick: () => { this.replace(""); this.area.focus(); } }, "Empty it"));
+    this.say(isLong ? `${megabytes(text.length)}, ${counted(this.#lines.count, "line")}: ${HELD}` : "");
+    if (isLong) this.note.append(" ", button("Empty it", () => this.#empty()));
     this.draw();
   }
 
@@ -72,9 +75,14 @@ export class Editor {
 
   /** Another text, by the user's hand. */
   replace(text) {
-    if (text.length > MOST_TEXT) return this.say(`This text has ${megabytes(text.length)}, and the page takes ${megabytes(MOST_TEXT)}: use the command line.`);
+    if (text.length > MOST_TEXT) return this.say(`This text has ${megabytes(text.length)}, ${TOO_MUCH}`);
     this.text = text;
     this.onchange();
+  }
+
+  #empty() {
+    this.replace("");
+    this.area.focus();
   }
 
   /** @param {string} text */
@@ -97,11 +105,8 @@ export class Editor {
   complain(errors) {
     this.errors.hidden = errors.length === 0;
     this.area.setAttribute("aria-invalid", String(errors.length > 0));
-    this.errors.replaceChildren(listed(el("ul"), errors, ({ line, text }) => el("li", {}, this.#place(line), line === null ? null : " ", clip(text)), 5));
-  }
-
-  #place(line) {
-    return line === null ? null : el("button", { type: "button", class: "place", onclick: () => this.caret(line) }, `line ${number(line)}`);
+    const place = (line) => (line === null ? [] : [button(`line ${number(line)}`, () => this.caret(line), "place"), " "]);
+    this.errors.replaceChildren(listed(el("ul"), errors, ({ line, text }) => el("li", {}, ...place(line), clip(text)), 5));
   }
 
   /** Puts the caret at the beginning of a line, and the line in view. */
@@ -197,7 +202,7 @@ export class Editor {
     if (files.length === 0) return;
     if (files.length > 1) return this.say("One file at a time, please.");
     const [file] = files;
-    if (file.size > MOST_TEXT) return this.say(`${clip(file.name, 100)} has ${megabytes(file.size)}, and the page takes ${megabytes(MOST_TEXT)}: use the command line.`);
+    if (file.size > MOST_TEXT) return this.say(`${clip(file.name, 100)} has ${megabytes(file.size)}, ${TOO_MUCH}`);
     try {
       const bytes = new Uint8Array(await file.arrayBuffer());
       const reason = refusal(bytes);

@@ -2,10 +2,10 @@
 
 import { Asker } from "./asker.js";
 import { commandsOf } from "./commands.js";
-import { clip, el, listed, number } from "./dom.js";
+import { button, clip, el, listed, number } from "./dom.js";
 import { Editor } from "./editor.js";
 import { contentOf, fragmentOf, LinkError, LONG_LINK, LONGEST_LINK } from "./link.js";
-import { calls, excerpts, mended, notes, paper, pictureText, results, summary } from "./show.js";
+import { calls, excerpts, folded, mended, notes, paper, pictureText, results, summary } from "./show.js";
 
 /** How long the keys must rest. */
 const REST = 250;
@@ -270,7 +270,7 @@ function showPicture(door, answer) {
   place.replaceChildren(
     el("div", { class: "picture-scroll", tabindex: "0", role: "group", "aria-label": "The picture" }, image),
     el("p", { class: "picture-tools" }, el("a", { class: "button", href: picture, download: "timeline.svg" }, "Download the picture")));
-  return el("details", { class: "timeline-text" }, el("summary", {}, "The picture in text"), paper(clip(answer.timeline.text, 200_000), "The picture in text"));
+  return folded("The picture in text", answer.timeline.text, false);
 }
 
 // Doors and examples.
@@ -309,7 +309,11 @@ async function take(example) {
   put(door, content, example.id);
   say(el("span", {}, example.says));
   if (own === null) return;
-  say(el("span", {}, example.says), " ", el("button", { type: "button", onclick: () => { put(door, own, ""); byId("example").focus(); } }, "Take my text back"));
+  const back = () => {
+    put(door, own, "");
+    byId("example").focus();
+  };
+  say(el("span", {}, example.says), " ", button("Take my text back", back));
 }
 
 function put(door, content, example) {
@@ -357,11 +361,17 @@ async function copyLink() {
   const doubts = doubtsOf(door, request, answer);
   if (doubts.length > 0 && !(await confirmed(doubts))) return say(el("span", {}, "No link was made."));
   const link = new URL(location.href);
-  link.hash = await fragmentOf(request);
-  if (link.href.length > LONGEST_LINK) return say(el("span", {}, `These texts are too long for a link: it would have ${number(link.href.length)} characters.`));
+  try {
+    link.hash = await fragmentOf(request);
+  } catch (error) {
+    return say(el("span", {}, `No link could be made: ${error.message}`));
+  }
+  const size = `${number(link.href.length)} characters`;
+  if (link.href.length > LONGEST_LINK) return say(el("span", {}, `These texts are too long for a link: it would have ${size}.`));
   const told = await copy(link.href, "The link");
-  const long = link.href.length > LONG_LINK ? ` It has ${number(link.href.length)} characters, and some programs cut long links.` : "";
-  say(el("span", {}, told + long), el("input", { class: "link", readonly: true, value: link.href, "aria-label": "The link", onfocus: (event) => event.target.select() }));
+  const long = link.href.length > LONG_LINK ? ` It has ${size}, and some programs cut long links.` : "";
+  const onfocus = (event) => event.target.select();
+  say(el("span", {}, told + long), el("input", { class: "link", readonly: true, value: link.href, "aria-label": "The link", onfocus }));
 }
 
 /** The answer to what stands there now. */

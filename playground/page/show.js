@@ -1,10 +1,9 @@
 // What the core answered, as elements.
 
-import { clip, counted, el, listed, number, shorten } from "./dom.js";
+import { button, clip, counted, el, listed, number, shorten } from "./dom.js";
 import { SIGNS } from "./editor.js";
 
 const RULES = "https://github.com/stable-hooks/stable-hooks/blob/main/docs/rules/";
-const WORDS = { deny: "deny", warn: "warn", fix: "fix" };
 const VERDICTS = { deny: ["✕", "denied"], normalize: ["~", "allowed with a patch"], allow: ["✓", "allowed"] };
 /** Lines of an excerpt around a marked one. */
 const AROUND = 3;
@@ -21,18 +20,18 @@ export function summary(answer) {
   if (fixed > 0) parts.push(`${number(fixed)} mended by the patch`);
   if (answer.errors.length > 0) parts.push(counted(answer.errors.length, "error"));
   const judged = answer.report?.results.length ?? 0;
-  if (parts.length > 0) return { level: answer.errors.length > 0 || denied > 0 ? "deny" : warned > 0 ? "warn" : "fix", text: parts.join(", ") };
+  const level = answer.errors.length > 0 || denied > 0 ? "deny" : warned > 0 ? "warn" : "fix";
+  if (parts.length > 0) return { level, text: parts.join(", ") };
   if (judged > 0) return { level: "fine", text: "Nothing to object to" };
   return { level: "idle", text: "Nothing here that is judged" };
 }
 
-/** @param {HTMLElement} body */
 function section(title, ...body) {
   return el("section", {}, el("h3", {}, title), ...body);
 }
 
 export function badge(level) {
-  return el("span", { class: `badge ${level}` }, `${SIGNS[level] ?? ""} ${WORDS[level] ?? level}`.trim());
+  return el("span", { class: `badge ${level}` }, `${SIGNS[level] ?? ""} ${level}`.trim());
 }
 
 /** Group, kind, namespace and name as people write them. */
@@ -81,9 +80,10 @@ function drawResult(answer, result, index, subject, go) {
   const [sign, words] = VERDICTS[result.verdict] ?? ["?", result.verdict];
   const marks = answer.marks.filter((mark) => mark.result === index);
   const patched = answer.patched[index];
+  const operation = el("span", { class: "muted" }, result.operation.toLowerCase());
+  const judged = [el("span", { class: "name" }, objectName(result.object)), " ", operation];
   return el("div", { class: `result ${result.verdict}` },
-    el("p", { class: "verdict" }, el("strong", {}, `${sign} ${words}`), " ",
-      ...(subject === null ? [el("span", { class: "name" }, objectName(result.object)), " ", el("span", { class: "muted" }, result.operation.toLowerCase())] : [subject])),
+    el("p", { class: "verdict" }, el("strong", {}, `${sign} ${words}`), " ", ...(subject === null ? judged : [subject])),
     result.findings.length > 0 && listed(el("ol", { class: "findings" }), result.findings,
       (finding, at) => drawFinding(finding, marks.filter((mark) => mark.finding === at), go)),
     result.patch.length > 0 && folded("The patch", JSON.stringify(result.patch, null, 2), true),
@@ -99,13 +99,15 @@ function drawFinding(finding, marks, go) {
     finding.help !== "" && el("p", { class: "help" }, `→ ${clip(finding.help)}`),
     (marks.length > 0 || finding.template) && el("p", { class: "places" },
       ...marks.slice(0, 5).flatMap((mark) => [placeButton(mark, go), " "]),
-      finding.template && el("code", { class: "muted" }, clip(finding.template.file + (finding.template.line === null ? "" : `:${finding.template.line}`), 300))));
+      finding.template && el("code", { class: "muted" }, templateName(finding.template))));
 }
 
-const NAMES = { before: "before", after: "after", manifest: "manifest", review: "review", settings: "settings" };
+function templateName({ file, line }) {
+  return clip(line === null ? file : `${file}:${line}`, 300);
+}
 
 function placeButton({ input, line }, go) {
-  return el("button", { type: "button", class: "place", onclick: () => go(input, line) }, `${NAMES[input] ?? input}, line ${number(line)}`);
+  return button(`${input}, line ${number(line)}`, () => go(input, line), "place");
 }
 
 export function folded(title, text, open) {
@@ -168,7 +170,7 @@ function remark(answer, mark, go) {
   const finding = answer.report?.results[mark.result]?.findings[mark.finding];
   const text = finding ? `${objectName(finding.object)} ${finding.message}` : "";
   return el("div", { class: `remark ${mark.level}` }, badge(mark.level), " ",
-    el("button", { type: "button", class: "place", onclick: () => go(mark.input, mark.line) }, `${mark.rule}, line ${number(mark.line)}`), " ",
+    button(`${mark.rule}, line ${number(mark.line)}`, () => go(mark.input, mark.line), "place"), " ",
     el("span", {}, shorten(text, 160)));
 }
 
@@ -179,10 +181,11 @@ export function mended(answer, diff, { take, go }) {
   const says = diff.hunks.length === 0
     ? el("p", {}, "fix would change nothing here.")
     : el("p", {}, `${counted(diff.removed, "line")} out, ${number(diff.added)} in. `,
-      answer.fixed.text !== null && el("button", { type: "button", onclick: () => take(answer.fixed.text) }, "Take the mended text"));
+      answer.fixed.text !== null && button("Take the mended text", () => take(answer.fixed.text)));
   const list = remarks.length > 0 && listed(el("ul", { class: "remarks" }), remarks,
     ({ line, text }) => el("li", {}, placeButton({ input: "manifest", line }, go), " ", clip(text)), 10);
-  return section("What fix would change", says, diff.hunks.length > 0 && listed(el("div", { class: "diff" }), diff.hunks, drawHunk, 20), list);
+  const changes = diff.hunks.length > 0 && listed(el("div", { class: "diff" }), diff.hunks, drawHunk, 20);
+  return section("What fix would change", says, changes, list);
 }
 
 function drawHunk({ header, lines }) {
@@ -202,14 +205,17 @@ export function calls(answer, guests) {
   const list = listed(el("div", {}), pairs, drawCall, 5);
   const rest = answer.calls.length - guests.length;
   return section("The module that runs in the cluster",
-    el("p", { class: "muted" }, "annotated-policy.wasm, the very file that policy-server loads, was asked the same question in this page. No cluster answers its lookups here."),
+    el("p", { class: "muted" }, "annotated-policy.wasm, the very file that policy-server loads, was asked the same question in this page. "
+      + "No cluster answers its lookups here."),
     list, rest > 0 && el("p", {}, `${counted(rest, "more call")} not repeated.`));
 }
 
 function drawCall({ guest, call }) {
   const isSame = guest.same === true;
   const told = guest.error !== undefined ? "✕ No answer" : isSame ? "✓ same bytes" : "✕ DIFFERENT";
-  const theirs = guest.error !== undefined ? el("p", { class: "message" }, clip(guest.error)) : paper(clip(guest.text, 100_000), "The module's answer", "wrap");
+  const theirs = guest.error !== undefined
+    ? el("p", { class: "message" }, clip(guest.error))
+    : paper(clip(guest.text, 100_000), "The module's answer", "wrap");
   return el("div", { class: isSame ? "call same" : "call different" },
     el("p", { class: "verdict" }, el("strong", {}, told)),
     el("div", { class: "beside" },

@@ -34,8 +34,9 @@ export class Guest {
       if (exchange.error !== null) return { error: `the policy reported an error: ${exchange.error}` };
       return { error: answered ? "No error message OR response set for call success" : "No error message set for call failure" };
     } catch (trap) {
-      if (trap instanceof WebAssembly.LinkError) return { error: `the module needs something that a policy host does not offer: ${trap.message}` };
-      return { error: `the policy crashed (WebAssembly trap): ${trap.message}` };
+      const isLink = trap instanceof WebAssembly.LinkError;
+      const reason = isLink ? "the module needs something that a policy host does not offer" : "the policy crashed (WebAssembly trap)";
+      return { error: `${reason}: ${trap.message}` };
     }
   }
 }
@@ -101,7 +102,8 @@ function hostCall(binding, namespace, operation) {
   if (binding !== "kubewarden") return { error: `unknown binding: ${binding}` };
   if (namespace === "tracing") return operation === "log" ? { response: "" } : { error: `unknown operation: ${operation}` };
   if (namespace === "kubernetes") return { error: lookup(operation) };
-  return { error: `Policy has not been granted access to the '${namespace}/${operation}' host capability. The violation has been reported.` };
+  const refused = `Policy has not been granted access to the '${namespace}/${operation}' host capability.`;
+  return { error: `${refused} The violation has been reported.` };
 }
 
 // What may be looked up is not asked: the same code is shipped a second time, with the rights to read what a release has.

@@ -79,6 +79,15 @@ test("a line is found by its number", () => {
   assert.equal(new Lines("").at(1), "");
 });
 
+test("what the page imports is asked for at once", async () => {
+  const html = await built("index.html");
+  const preloaded = [...html.matchAll(/rel="modulepreload" href="([^"]+)"/g)].map(([, file]) => file);
+  const imports = async (file) => [...(await built(file)).matchAll(/^import .* from "\.\/([^"]+)";/gm)].map(([, name]) => name);
+  const needed = new Set(await imports("page.js"));
+  for (const file of needed) for (const name of await imports(file)) needed.add(name);
+  assert.deepEqual(preloaded, [...needed].sort());
+});
+
 test("a link keeps every text", async () => {
   const content = { door: "renders", settings: "", before: "ü\u0000😀\r\n".repeat(5_000), after: "-", argocd: true };
   const fragment = await fragmentOf(content);
