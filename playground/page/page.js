@@ -117,6 +117,7 @@ function same(one, other) {
 function edited(door) {
   door.example = "";
   byId("example").value = "";
+  say();
   complain("file", "");
   // The link that was opened is not what stands there any more.
   if (location.hash !== "") history.replaceState(null, "", location.pathname + location.search);
