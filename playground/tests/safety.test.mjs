@@ -219,6 +219,25 @@ test("a worker that takes too long, dies or is not there is told", async (t) => 
   }
 });
 
+test("where a blob cannot start a worker, a file does", async () => {
+  const { page, close } = await visit(browser, server.origin, {
+    before: (page) => page.evaluateOnNewDocument(() => {
+      const { Worker } = window;
+      window.started = [];
+      window.Worker = class extends Worker {
+        constructor(url, options) {
+          window.started.push(new URL(url).protocol);
+          super(String(url).startsWith("blob:") ? "/missing.js" : url, options);
+        }
+      };
+    }),
+  });
+  await told(page, /1 denied/);
+  assert.deepEqual(await page.evaluate(() => window.started), ["blob:", "http:"]);
+  assert.equal(await page.$eval("#trouble", (trouble) => trouble.hidden), true);
+  await close();
+});
+
 test("after its death another worker answers", async () => {
   const code = await built("worker.js");
   const broken = await serve({ "/worker.js": code.replace("await ready;\n    const", "await ready;\n    if (JSON.stringify(request).includes('# stop')) for (;;);\n    const") });
