@@ -101,6 +101,7 @@ let current = doors.renders;
 let examples = [];
 let timer = 0;
 let busy = 0;
+let taken = 0;
 let picture = "";
 const troubles = { judge: "", file: "" };
 /** Those who wait for the answer to what stands there now. */
@@ -159,7 +160,8 @@ function idle(door) {
 
 function answered(request, { answer, diff, guests }) {
   const door = doors[request.door];
-  if (door !== current) return;
+  // A text that is gone by now is followed by no other answer.
+  if (door !== current || !door.isFilled) return;
   const isOld = !same(request, door.request());
   door.last = { request, answer };
   wait(door, isOld);
@@ -173,9 +175,9 @@ function answered(request, { answer, diff, guests }) {
 
 function troubled(request, text) {
   const door = doors[request.door];
+  if (door !== current || !door.isFilled) return;
   door.last = { request, answer: null };
   wait(door, false);
-  if (door !== current) return;
   door.panel.querySelector(".shown").replaceChildren();
   door.panel.querySelector(".picture")?.replaceChildren();
   tell("deny", "No answer");
@@ -302,11 +304,13 @@ async function take(example) {
   const door = doors[example.door];
   const own = door.example === "" && !door.isEmpty ? door.request() : null;
   const content = { ...example.switches };
+  const turn = (taken += 1);
   try {
     for (const [input, file] of Object.entries(example.files)) content[input] = await load(`examples/${file}`);
   } catch (error) {
     return complain("file", `The example could not be loaded (${error.message}).`);
   }
+  if (turn !== taken) return;
   put(door, content, example.id);
   say(el("span", {}, example.says));
   if (own === null) return;
@@ -359,6 +363,7 @@ async function copyLink() {
   if (door.isEmpty) return say(el("span", {}, "There is nothing to link to yet."));
   say(el("span", {}, "Making a link …"));
   const { request, answer } = await settled(door);
+  if (door !== current) return;
   const doubts = doubtsOf(door, request, answer);
   if (doubts.length > 0 && !(await confirmed(doubts))) return say(el("span", {}, "No link was made."));
   const link = new URL(location.href);

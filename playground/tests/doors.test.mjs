@@ -127,6 +127,22 @@ test("a missing render is asked for", async () => {
   await close();
 });
 
+test("a late answer is not shown for a text that is gone", async () => {
+  const code = await built("worker.js");
+  const slow = await serve({ "/worker.js": code.replace("await ready;\n", "await ready;\n    await new Promise((resolve) => setTimeout(resolve, 800));\n") });
+  const { page, close } = await visit(browser, slow.origin);
+  await told(page, /1 denied/);
+  await fill(page, "after", await built("examples/cure/upgrade.yaml"));
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  await fill(page, "after", "");
+  await told(page, /The other render is missing/);
+  await new Promise((resolve) => setTimeout(resolve, 1_200));
+  await told(page, /The other render is missing/);
+  assert.equal(await page.$(".picture img"), null);
+  await close();
+  await slow.close();
+});
+
 test("settings that are wrong are told beside the settings", async () => {
   const { page, close } = await visit(browser, server.origin);
   await told(page, /1 denied/);
