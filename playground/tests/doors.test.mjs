@@ -1,0 +1,271 @@
+// Each door with each of its examples, and what one types there.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { built, choose, drop, fill, launch, recordOf, serve, shown, told, visit } from "./world.mjs";
+
+let server, browser;
+before(async () => {
+  server = await serve();
+  browser = await launch();
+});
+after(async () => {
+  await browser?.close();
+  await server?.close();
+});
+
+/** What each example must show. */
+const EXPECTED = {
+  flip: { status: /1 denied/, rules: ["release-identity-flip"], says: /it is gone/ },
+  cure: { status: /Nothing to object to/, rules: [], says: /✓ allowed/ },
+  "never-deleted": { status: /1 denied/, rules: ["hook-never-deleted"], says: /already exists/ },
+  "missing-dependency": { status: /2 denied/, rules: ["hook-missing-dependency"], says: /needs ServiceAccount orders-migrations/ },
+  "first-sync": { status: /2 denied, 1 warning/, rules: ["argocd-first-sync", "argocd-runs-twice"], says: /the first sync never ends/ },
+  mend: { status: /mended by the patch/, rules: ["hook-delete-policy", "hook-events"], says: /3 lines out, 3 in/ },
+  patched: { status: /2 mended by the patch/, rules: ["hook-events", "hook-weight"], says: /✓ same bytes/ },
+  denied: { status: /1 denied/, rules: ["hook-delete-policy", "identity-flip"], says: /✓ same bytes/ },
+};
+
+test("the first screen has the flip and its picture", async () => {
+  const { page, close } = await visit(browser, server.origin);
+  await told(page, /1 denied/);
+  await page.waitForFunction(() => document.querySelector(".picture img")?.naturalWidth > 0);
+  const { top, alt } = await page.$eval(".picture img", (image) => ({ top: image.getBoundingClientRect().top, alt: image.alt }));
+  assert.ok(top < 400, `the picture begins at ${top}`);
+  assert.match(alt, /Job default\/orders-migrations, release-identity-flip/);
+  const times = await page.evaluate(() => Object.fromEntries(["answered", "pictured"].map((name) => [name, performance.getEntriesByName(name)[0]?.startTime])));
+  console.log(`answered after ${Math.round(times.answered)} ms, the picture stood after ${Math.round(times.pictured)} ms`);
+  await close();
+});
+
+test("each example shows its rules and its verdict", async (t) => {
+  const { page, complaints, close } = await visit(browser, server.origin);
+  await told(page, /denied/);
+  const examples = JSON.parse(await built("examples/examples.json"));
+  assert.deepEqual(examples.map(({ id }) => id), Object.keys(EXPECTED));
+  for (const { id, door, title } of examples) {
+    await t.test(title, async () => {
+      const { status, rules, says } = EXPECTED[id];
+      await choose(page, id);
+      await told(page, status);
+      assert.match(await shown(page), says);
+      const links = await page.$$eval(".panel:not([hidden]) .finding-head a", (all) => all.map((link) => [link.textContent, link.href]));
+      assert.deepEqual([...new Set(links.map(([rule]) => rule))].sort(), rules);
+      for (const [rule, href] of links) assert.equal(href, `https://github.com/stable-hooks/stable-hooks/blob/main/docs/rules/${rule}.md`);
+      assert.equal(await page.$$eval(".panel:not([hidden]) .picture img", (images) => images.length), door === "renders" ? 1 : 0);
+    });
+  }
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("a mark and a finding put the caret into the text", async () => {
+  const { page, close } = await visit(browser, server.origin);
+  await told(page, /1 denied/);
+  const caret = () => page.evaluate(() => {
+    const { value, selectionStart, dataset } = document.activeElement;
+    return value?.slice(0, selectionStart).split("\n").length;
+  });
+  for (const place of [".finding .place", ".remark .place"]) {
+    const text = await page.$$eval(place, (buttons) => buttons.at(-1).textContent);
+    await page.$$eval(place, (buttons) => buttons.at(-1).click());
+    assert.equal(await caret(), Number(text.match(/line (\d+)/)[1]));
+    assert.equal(await page.evaluate(() => document.activeElement.closest("[data-input]")?.dataset.input), "after");
+  }
+  assert.match(await page.$eval('[data-input="after"] .numbers', (numbers) => numbers.innerText), /✕ 48/);
+  await close();
+});
+
+test("it answers while one types", async () => {
+  const { page, close } = await visit(browser, server.origin);
+  await told(page, /1 denied/);
+  const cure = await built("examples/flip/install.yaml");
+  await fill(page, "after", cure);
+  await told(page, /Nothing to object to/);
+  await page.focus('[data-input="after"] textarea');
+  await page.keyboard.down("Control");
+  await page.keyboard.press("End");
+  await page.keyboard.up("Control");
+  await page.keyboard.type("---\nnot: [closed");
+  await told(page, /error/);
+  assert.match(await page.$eval('[data-input="after"] .errors', (errors) => errors.innerText), /line \d+/);
+  assert.equal(await page.$eval('[data-input="after"] textarea', (area) => area.getAttribute("aria-invalid")), "true");
+  assert.equal(await page.$eval("#example", (select) => select.value), "", "it is the example no more");
+  await fill(page, "after", cure);
+  await fill(page, "settings", "rules: [");
+  await told(page, /1 error/);
+  assert.match(await page.$eval(".picture", (place) => place.innerText), /The last text that could be judged/);
+  await fill(page, "settings", "");
+  await told(page, /Nothing to object to/);
+  assert.match(await page.$eval(".picture", (place) => place.innerText), /Download the picture/);
+  await close();
+});
+
+test("the newest text wins", async () => {
+  const { page, close } = await visit(browser, server.origin);
+  await told(page, /1 denied/);
+  const [install, upgrade] = [await built("examples/flip/install.yaml"), await built("examples/flip/upgrade.yaml")];
+  for (let turn = 0; turn < 6; turn += 1) {
+    await fill(page, "after", turn % 2 === 0 ? upgrade : install);
+    await new Promise((resolve) => setTimeout(resolve, 260));
+  }
+  await told(page, /Nothing to object to/);
+  await new Promise((resolve) => setTimeout(resolve, 800));
+  await told(page, /Nothing to object to/);
+  await close();
+});
+
+test("a missing render is asked for", async () => {
+  const { page, close } = await visit(browser, server.origin);
+  await told(page, /1 denied/);
+  await fill(page, "after", "");
+  await told(page, /The other render is missing/);
+  assert.equal(await page.$(".picture img"), null);
+  await fill(page, "before", "");
+  await told(page, /Nothing to judge yet/);
+  await close();
+});
+
+test("a late answer is not shown for a text that is gone", async () => {
+  const code = await built("worker.js");
+  const slow = await serve({ "/worker.js": code.replace("await ready;\n", "await ready;\n    await new Promise((resolve) => setTimeout(resolve, 800));\n") });
+  const { page, close } = await visit(browser, slow.origin);
+  await told(page, /1 denied/);
+  await fill(page, "after", await built("examples/cure/upgrade.yaml"));
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  await fill(page, "after", "");
+  await told(page, /The other render is missing/);
+  await new Promise((resolve) => setTimeout(resolve, 1_200));
+  await told(page, /The other render is missing/);
+  assert.equal(await page.$(".picture img"), null);
+  await close();
+  await slow.close();
+});
+
+test("settings that are wrong are told beside the settings", async () => {
+  const { page, close } = await visit(browser, server.origin);
+  await told(page, /1 denied/);
+  for (const [tab, door] of [["#tab-renders", "renders"], ["#tab-manifest", "manifest"], ["#tab-review", "review"]]) {
+    await page.click(tab);
+    await page.waitForFunction((name) => !document.getElementById(`panel-${name}`).hidden, {}, door);
+    await told(page, /denied|mended/);
+    await fill(page, "settings", "rules:\n  hook-wait: deny\n");
+    await told(page, /1 error/);
+    const errors = `#panel-${door} [data-input="settings"] .errors`;
+    await page.waitForFunction((at) => document.querySelector(at).checkVisibility(), {}, errors);
+    assert.match(await page.$eval(errors, (element) => element.innerText), /rules\.hook-wait: unknown field/);
+    await fill(page, "settings", "");
+    await told(page, /denied|mended/);
+  }
+  await close();
+});
+
+test("settings and switches count", async () => {
+  const { page, close } = await visit(browser, server.origin);
+  await told(page, /1 denied/);
+  await page.click("#renders-argocd");
+  await page.waitForFunction(() => document.querySelector('[data-input="before"] label').textContent === "Before: the first sync");
+  await told(page, /Nothing to object to/);
+  await choose(page, "mend");
+  await told(page, /mended/);
+  await page.click("#manifest-completeEvents");
+  await page.waitForFunction(() => document.querySelector("#panel-manifest .shown").innerText.includes("4 lines out, 4 in"));
+  await choose(page, "patched");
+  await told(page, /2 mended/);
+  await fill(page, "settings", "mutate: false");
+  await told(page, /2 warnings/);
+  await close();
+});
+
+test("fix's changes are a diff, and can be taken", async () => {
+  const { page, close } = await visit(browser, server.origin);
+  await told(page, /denied/);
+  await choose(page, "mend");
+  await told(page, /mended/);
+  const diff = await page.$$eval(".diff del, .diff ins", (lines) => lines.map((line) => line.textContent.trim()));
+  assert.deepEqual(diff.slice(0, 2), ["-    helm.sh/hook-delete-policy: hook-failed", "+    helm.sh/hook-delete-policy: before-hook-creation,hook-failed"]
+    .map((line) => line.trim()));
+  assert.match(await page.$eval(".remarks", (list) => list.innerText), /It stays as it is/);
+  await page.evaluate(() => [...document.querySelectorAll("button")].find((button) => button.textContent === "Take the mended text").click());
+  await page.waitForFunction(() => document.querySelector("#panel-manifest .shown").innerText.includes("fix would change nothing here."));
+  await close();
+});
+
+test("the module is loaded when its door is opened first, and answers as the core does", async () => {
+  const { page, requests, close } = await visit(browser, server.origin);
+  await told(page, /denied/);
+  const loads = () => requests.filter((url) => url.endsWith("annotated-policy.wasm")).length;
+  assert.equal(loads(), 0);
+  await page.click("#tab-review");
+  await told(page, /2 mended/);
+  assert.match(await shown(page), /✓ same bytes/);
+  assert.equal(loads(), 1);
+  assert.match(await shown(page), /"op": "replace"/);
+  await fill(page, "review", (await built("examples/patched/review.json")).replace('"pre-upgrade"', '"pre-install"'));
+  await page.waitForFunction(() => document.querySelector("#panel-review .shown").innerText.includes('is "pre-install"'));
+  assert.match(await shown(page), /✓ same bytes/);
+  assert.equal(loads(), 1);
+  await close();
+});
+
+test("the record of a release is answered alike, though there is no cluster to ask", async () => {
+  const { page, close } = await visit(browser, server.origin);
+  await told(page, /denied/);
+  await choose(page, "patched");
+  await fill(page, "review", JSON.stringify(recordOf(await built("examples/flip/upgrade.yaml"))));
+  await page.waitForFunction(() => document.querySelector("#panel-review .answer").innerText.includes("sh.helm.release.v1.orders.v2"));
+  assert.match(await shown(page), /✓ same bytes/);
+  await close();
+});
+
+test("files are dropped, and what is no text is told", async () => {
+  const { page, close } = await visit(browser, server.origin);
+  await told(page, /1 denied/);
+  const note = () => page.$eval('[data-input="after"] .note', (element) => element.innerText);
+  await drop(page, "after", "same.yaml", await built("examples/flip/install.yaml"));
+  await told(page, /Nothing to object to/);
+  await drop(page, "after", "orders.tgz", Uint8Array.of(0x1f, 0x8b, 8, 0));
+  await page.waitForFunction(() => document.querySelector('[data-input="after"] .note').innerText !== "");
+  assert.match(await note(), /orders\.tgz is compressed/);
+  await drop(page, "after", "noise", Uint8Array.of(1, 0, 2));
+  await page.waitForFunction(() => document.querySelector('[data-input="after"] .note').innerText.includes("noise"));
+  assert.match(await note(), /noise is no text/);
+  await drop(page, "after", "latin", Uint8Array.of(0xe4, 0xf6));
+  await page.waitForFunction(() => document.querySelector('[data-input="after"] .note').innerText.includes("latin"));
+  assert.match(await note(), /latin is no text in UTF-8/);
+  await told(page, /Nothing to object to/);
+  await close();
+});
+
+test("an example over one's own text can be taken back", async () => {
+  const { page, close } = await visit(browser, server.origin);
+  await told(page, /1 denied/);
+  await fill(page, "after", "kind: Mine");
+  await choose(page, "cure");
+  await page.waitForFunction(() => document.querySelector("#said button"));
+  await page.click("#said button");
+  assert.equal(await page.$eval('[data-input="after"] textarea', (area) => area.value), "kind: Mine");
+  await close();
+});
+
+test("the command line's equivalent is copied", async () => {
+  const { page, close } = await visit(browser, server.origin);
+  await told(page, /1 denied/);
+  const copied = async () => {
+    await page.click("#command");
+    await page.waitForFunction(() => document.getElementById("said").innerText.includes("The command is copied."));
+    return page.evaluate(() => navigator.clipboard.readText());
+  };
+  await page.bringToFront();
+  assert.equal(await copied(), "stable-hooks chart --install install.yaml --upgrade upgrade.yaml\nstable-hooks timeline --install install.yaml --upgrade upgrade.yaml -o svg >timeline.svg");
+  assert.match(await shown(page), /helm template orders \.\/chart --is-upgrade >upgrade\.yaml/);
+  await choose(page, "first-sync");
+  assert.match(await copied(), /^stable-hooks chart --install install\.yaml --upgrade upgrade\.yaml --argocd\n/);
+  await choose(page, "mend");
+  await page.click("#manifest-completeEvents");
+  assert.equal(await copied(), "stable-hooks fix manifest.yaml --complete-events\nstable-hooks review manifest.yaml");
+  await choose(page, "patched");
+  assert.equal(await copied(), "stable-hooks review review.json --policy annotated-policy.wasm --settings settings.yaml");
+  await close();
+});
