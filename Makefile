@@ -49,7 +49,7 @@ test: annotated-policy.wasm annotated-releases-policy.wasm test-wasm schemas she
 	if command -v go >/dev/null; then set -- $$(e2e/tools/build helm3 helm4 oracle kustomize); \
 	export HELM3=$$1/helm HELM4=$$2/helm ORACLE=$$3/oracle KUSTOMIZE=$$4/kustomize; fi; \
 	cargo test --workspace --exclude stable-hooks-e2e
-	PLAYGROUND_QUESTIONS=$(or $(CARGO_TARGET_DIR),target)/tmp/playground.jsonl playground/test $(PLAYGROUND)
+	PLAYGROUND_QUESTIONS=$(abspath $(or $(CARGO_TARGET_DIR),target))/tmp/playground.jsonl playground/test $(PLAYGROUND)
 
 test-wasm: ## the core's tests as wasm in Node; builds for wasm what needs no files or programs
 ifneq ($(shell command -v node),)
@@ -220,7 +220,7 @@ $(PLAYGROUND)/core_bg.wasm: annotated-policy.wasm $(shell find playground/page p
 	@touch $@
 
 test-playground: playground-files chromium ## the playground in a real Chromium
-	PLAYGROUND_QUESTIONS=$(or $(CARGO_TARGET_DIR),target)/tmp/playground.jsonl playground/test $(PLAYGROUND)
+	PLAYGROUND_QUESTIONS=$(abspath $(or $(CARGO_TARGET_DIR),target))/tmp/playground.jsonl playground/test $(PLAYGROUND)
 
 # Where it cannot be had the pages' tests are skipped, and say so; in CI that is an error.
 chromium: ## in CI: the browser that pages are tested in, installed with apt-get

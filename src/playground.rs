@@ -21,7 +21,7 @@ use crate::changes::Detail;
 use crate::comparison::{Compared, Comparison};
 use crate::engine::{self, Native};
 use crate::fix::{Fixed, Options, fix};
-use crate::input::{Content, Document, InputError, documents, request_of, value};
+use crate::input::{Document, InputError, documents, request_of, value};
 use crate::judge::{Asked, Judge};
 use crate::judged::{Judged, Judging, Place, Summary, ignored_on_objects};
 use crate::origin::{Templates, origin};
@@ -31,7 +31,7 @@ use crate::settings::RunSettings;
 use crate::syncs::{Course, SyncedTexts};
 use crate::timeline::{Timeline, write_human, write_svg};
 use input::Input;
-use marks::{Lines, Mark};
+use marks::{Documents, Mark};
 
 const RELEASE: &str = "release-name";
 const NAMESPACE: &str = "default";
@@ -124,7 +124,7 @@ pub fn answer(question: &str) -> String {
 
 impl Question {
     fn answer(self) -> Answer {
-        let mut answer = Answer::default();
+        let mut answer = Answer { secrets: self.door.secrets(), ..Answer::default() };
         let judge = match judge(&self.settings) {
             Ok(judge) => judge,
             Err(problem) => {
@@ -138,6 +138,19 @@ impl Question {
             Door::Review { review } => answer.review(&judge, Input::Review, &review),
         }
         answer
+    }
+}
+
+impl Door {
+    /// What its texts hold that should not be handed on unasked.
+    fn secrets(&self) -> Vec<String> {
+        match self {
+            Self::Renders { before, after, .. } => {
+                [secrets::found(Input::Before, before), secrets::found(Input::After, after)].concat()
+            }
+            Self::Manifest { manifest, .. } => secrets::found(Input::Manifest, manifest),
+            Self::Review { review } => secrets::found(Input::Review, review),
+        }
     }
 }
 
@@ -166,13 +179,13 @@ impl Answer {
         let [install, upgrade] = inputs.map(|(input, text)| self.render(input, text));
         let namespace = render::only_namespace([&install, &upgrade]).unwrap_or_else(|| NAMESPACE.to_owned());
         let none = Templates::new();
+        let judge = &Judge { settings: judge.settings.for_charts(), ..judge.clone() };
         let place_of = |object: &_, path: &str| origin([&upgrade, &install], (object, path), &namespace, &none);
         let judged = if is_argocd {
             self.synced(judge, [&install, &upgrade], &namespace, place_of)
         } else {
-            let judge = Judge { settings: judge.settings.for_charts(), ..judge.clone() };
             let comparison = Comparison {
-                judge: &judge,
+                judge,
                 cluster: &ClusterView::default(),
                 source: Input::After.file(),
                 release: RELEASE,
@@ -190,7 +203,6 @@ impl Answer {
     }
 
     fn render(&mut self, input: Input, text: &str) -> Render {
-        secrets::look(input, text, &mut self.secrets);
         let render = Render::read(text.as_bytes());
         if render.documents.is_empty() && render.broken.is_empty() {
             self.cannot_judge(input, None, "there is no object in it");
@@ -255,9 +267,12 @@ impl Answer {
     }
 
     fn review(&mut self, judge: &Judge, input: Input, text: &str) {
-        secrets::look(input, text, &mut self.secrets);
-        let lines = Lines::of(text);
         let found: Vec<_> = documents(text.as_bytes()).collect();
+        let starts = found.iter().map(|document| match document {
+            Ok(document) => document.line,
+            Err(error) => error.line,
+        });
+        let places = Documents::new(text, starts.collect());
         if found.is_empty() {
             self.cannot_judge(input, None, "there is no object in it");
         }
@@ -271,15 +286,10 @@ impl Answer {
                     continue;
                 }
             };
-            let (line, is_request) = (document.line, matches!(document.content, Content::Request(_)));
+            let line = document.line;
             match self.reviewed(judge, input, document, is_alone) {
                 Ok(judged) => {
-                    let result = results.len();
-                    self.marks.extend(if is_request {
-                        marks::of_request(&judged, input, line, result)
-                    } else {
-                        marks::in_document(&judged, input, &lines, line, result)
-                    });
+                    self.marks.extend(places.marks(&judged, input, line, results.len()));
                     results.push(judged);
                 }
                 Err(reason) => self.cannot_judge(input, Some(line), &reason),

@@ -156,6 +156,8 @@ test("a phone's width needs no sideways scrolling", async () => {
   await fill(page, "after", (await built("examples/flip/upgrade.yaml")).replaceAll("orders-migrations", long));
   await page.waitForFunction(() => document.querySelector("#panel-renders .answer").innerText.includes("xxxxx"));
   await fits("a long name");
+  await fill(page, "before", `apiVersion: v1\nkind: Secret\nmetadata: {name: ${long}}\nstringData: {password: a}\n`);
+  await told(page, /2 denied/);
   await page.click("#link");
   await page.waitForFunction(() => document.getElementById("secrets").open);
   await fits("the dialog");

@@ -166,7 +166,7 @@ test("settings and switches count", async () => {
   await told(page, /1 denied/);
   await page.click("#renders-argocd");
   await page.waitForFunction(() => document.querySelector('[data-input="before"] label').textContent === "Before: the first sync");
-  await told(page, /Nothing to object to/);
+  await told(page, /1 warning/);
   await choose(page, "mend");
   await told(page, /mended/);
   await page.click("#manifest-completeEvents");

@@ -43,7 +43,7 @@ fn value_of<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     let quote = line.chars().next().filter(|first| ['"', '\''].contains(first));
     let rest = line.strip_prefix(|first| Some(first) == quote).unwrap_or(line).strip_prefix(key)?;
     let rest = quote.map_or(Some(rest), |quote| rest.strip_prefix(quote))?;
-    rest.trim_start().strip_prefix(':').map(|value| value.trim().trim_matches(['"', '\'']))
+    rest.trim_start().strip_prefix(':').map(|value| value.trim().trim_end_matches(',').trim_matches(['"', '\'']))
 }
 
 #[cfg(test)]

@@ -68,37 +68,40 @@ fn add_pieces<'a>(pieces: &mut Pieces<'a>, input: Input, text: &'a str) {
     }
 }
 
-/// Where each line of a text begins.
-pub(super) struct Lines<'a> {
+/// The places of the documents of a text.
+pub(super) struct Documents<'a> {
     text: &'a str,
+    /// Where each line begins.
+    lines: Vec<usize>,
+    /// The lines in which documents begin, from 1, in order; the items of a list begin where it does.
     starts: Vec<usize>,
 }
 
-impl<'a> Lines<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
+impl<'a> Documents<'a> {
+    pub(super) fn new(text: &'a str, starts: Vec<usize>) -> Self {
         let ends = text.match_indices('\n').map(|(at, _)| at + 1);
-        Self { text, starts: std::iter::once(0).chain(ends).collect() }
+        Self { text, lines: std::iter::once(0).chain(ends).collect(), starts }
     }
 
-    /// The document that begins in that line, from 1.
-    fn document_at(&self, line: usize) -> &'a str {
-        let start = self.starts.get(line.saturating_sub(1)).copied().unwrap_or_default();
-        manifest::texts(self.text.get(start..).unwrap_or_default()).next().unwrap_or_default()
+    /// The text of the document that begins there; `None` where several do.
+    fn at(&self, line: usize) -> Option<&'a str> {
+        let first = self.starts.partition_point(|start| *start < line);
+        let next = self.starts.partition_point(|start| *start <= line);
+        if next - first > 1 {
+            return None;
+        }
+        let place = |line: usize| self.lines.get(line.saturating_sub(1)).copied();
+        let end = self.starts.get(next).and_then(|next| place(*next)).unwrap_or(self.text.len());
+        self.text.get(place(line)?..end)
     }
-}
 
-/// The lines in the document that begins there.
-pub(super) fn in_document(judged: &Judged, input: Input, lines: &Lines<'_>, line: usize, result: usize) -> Vec<Mark> {
-    let document = lines.document_at(line);
-    let mark = |(number, finding): (usize, &Finding)| {
-        let inside = line_of(document, &finding.object.kind, &finding.path).unwrap_or(1);
-        Mark::new(input, line + inside - 1, finding, result, number)
-    };
-    judged.findings().iter().enumerate().map(mark).collect()
-}
-
-/// The line in which the request begins.
-pub(super) fn of_request(judged: &Judged, input: Input, line: usize, result: usize) -> Vec<Mark> {
-    let findings = judged.findings().iter().enumerate();
-    findings.map(|(number, finding)| Mark::new(input, line, finding, result, number)).collect()
+    /// The lines that a result is about.
+    pub(super) fn marks(&self, judged: &Judged, input: Input, line: usize, result: usize) -> Vec<Mark> {
+        let document = self.at(line);
+        let mark = |(number, finding): (usize, &Finding)| {
+            let inside = document.and_then(|document| line_of(document, &finding.object.kind, &finding.path));
+            Mark::new(input, line + inside.unwrap_or(1) - 1, finding, result, number)
+        };
+        judged.findings().iter().enumerate().map(mark).collect()
+    }
 }

@@ -9,8 +9,9 @@ use crate::input::{Content, Document, InputError, documents};
 /// Where a container's environment is written.
 const ENVIRONMENT: &str = "env";
 
-/// Adds what there is in a text; a text that cannot be read may hold anything. Nothing of a Secret is told but its name.
-pub(super) fn look(input: Input, text: &str, secrets: &mut Vec<String>) {
+/// What there is in a text; one that cannot be read may hold anything. Nothing of a Secret is told but its name.
+pub(super) fn found(input: Input, text: &str) -> Vec<String> {
+    let mut secrets = Vec::new();
     for document in documents(text.as_bytes()) {
         match document {
             Ok(Document { line, content: Content::Manifest(value) | Content::Request(value), .. }) => {
@@ -21,6 +22,7 @@ pub(super) fn look(input: Input, text: &str, secrets: &mut Vec<String>) {
             Err(InputError { line, .. }) => secrets.push(format!("{input}:{line}: a text that cannot be read")),
         }
     }
+    secrets
 }
 
 /// Looks at a value, which may be or hold an object; `name` is that of the object around it.
@@ -28,7 +30,8 @@ fn look_into<'v>(value: &'v Value, name: &'v str, found: &mut Vec<String>) {
     let text = |pointer| value.pointer(pointer).and_then(Value::as_str);
     let name = text("/metadata/name").unwrap_or(name);
     if text("/kind") == Some("Secret") {
-        found.push(format!("Secret {}", Shown(name)));
+        let is_full = |field| value.get(field).and_then(Value::as_object).is_some_and(|data| !data.is_empty());
+        found.extend((is_full("data") || is_full("stringData")).then(|| format!("Secret {}", Shown(name))));
         return;
     }
     // Where Helm keeps its records in ConfigMaps they hold the values too.

@@ -16,7 +16,7 @@ use stable_hooks::playground::answer;
 
 use crate::cases::requests;
 use crate::cli::{stderr, stdout};
-use crate::engines::{files, validate};
+use crate::engines::{files, root, validate};
 use crate::helms::folder;
 
 /// What the page reads of an answer.
@@ -143,7 +143,26 @@ fn questions() -> Vec<Value> {
             json!({"door": "manifest", "settings": settings, "manifest": after, "completeEvents": complete_events}),
         );
     }
+    questions.extend(examples());
     questions
+}
+
+/// Those that the page has to start from.
+fn examples() -> Vec<Value> {
+    let folder = root().join("playground/page/examples");
+    let text = |file: &str| fs::read_to_string(folder.join(file)).unwrap();
+    let examples: Vec<Value> = serde_json::from_str(&text("examples.json")).unwrap();
+    let question = |example: &Value| {
+        let mut question = json!({"door": example["door"], "settings": "", "argocd": false, "completeEvents": false});
+        for (input, file) in example["files"].as_object().unwrap() {
+            question[input] = text(file.as_str().unwrap()).into();
+        }
+        for (switch, on) in example["switches"].as_object().into_iter().flatten() {
+            question[switch] = on.clone();
+        }
+        question
+    };
+    examples.iter().map(question).collect()
 }
 
 #[test]
@@ -244,6 +263,16 @@ fn playground_hands_on_what_the_policy_is_asked_and_patched() {
     let patched: Value = serde_json::from_str(patched).unwrap();
     assert_eq!(serde_json::from_str::<Value>(said).unwrap()["mutated_object"], patched);
     assert_eq!(answered.marks[0]["line"], 9, "{:?}", answered.marks);
+    let object = value(job.as_bytes()).unwrap();
+    let line_in = |text: &str| ask(&json!({"door": "review", "settings": "", "review": text})).marks[0]["line"].clone();
+    let kind = json!({"group": "batch", "version": "v1", "kind": "Job"});
+    let request = json!({"uid": "1", "kind": kind, "operation": "CREATE", "namespace": "a", "name": "migrate", "userInfo": {"username": "a"}, "object": object});
+    let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request});
+    let pretty = serde_json::to_string_pretty(&review).unwrap();
+    let hook = pretty.lines().position(|line| line.contains("helm.sh/hook")).unwrap() + 1;
+    assert_eq!(line_in(&pretty), hook);
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": [object, object]});
+    assert_eq!(line_in(&serde_json::to_string_pretty(&list).unwrap()), 1, "an item of a list has no line of its own");
 }
 
 #[test]
@@ -256,6 +285,9 @@ fn playground_says_what_should_not_be_handed_on() {
     assert_eq!(of(secret), ["review.yaml:1: Secret orders-db"]);
     assert_eq!(of(&list), ["review.yaml:1: Secret orders-db"]);
     assert_eq!(of(&review.to_string()), ["review.yaml:1: Secret orders-db"]);
+    assert_eq!(of("apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {}\n"), Vec::<String>::new());
+    let settings = json!({"door": "review", "settings": "a: [", "review": secret});
+    assert_eq!(ask(&settings).secrets, ["review.yaml:1: Secret orders-db"], "whatever the settings are");
     assert_eq!(of(record), ["review.yaml:1: release record sh.helm.release.v1.orders.v1"]);
     let variable = "the value of the environment variable PASSWORD of migrate";
     assert_eq!(of(JOB), [format!("review.yaml:3: {variable}")]);

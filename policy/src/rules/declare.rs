@@ -26,7 +26,10 @@ pub(crate) enum Check {
     Renders(fn(&Renders<'_>) -> Vec<ReleaseProblem>),
 }
 
-/// In the place of a check of charts inside the wasm, where no chart comes.
+/// This is the module that a cluster runs. A page has charts as well.
+pub(crate) const IS_GUEST: bool = cfg!(all(target_arch = "wasm32", feature = "guest"));
+
+/// In the place of a check of charts inside the module, where no chart comes.
 pub(crate) fn unchecked_syncs(_: &Syncs<'_>) -> Vec<ReleaseProblem> {
     Vec::new()
 }
@@ -53,14 +56,14 @@ macro_rules! declare_rule {
         $crate::rules::declare::declare_rule! {
             $(#[doc = $doc])+
             summary: $summary,
-            check: Syncs((if cfg!(target_arch = "wasm32") { $crate::rules::declare::unchecked_syncs } else { $check })),
+            check: Syncs((if $crate::rules::declare::IS_GUEST { $crate::rules::declare::unchecked_syncs } else { $check })),
         }
     };
     ($(#[doc = $doc:literal])+ summary: $summary:literal, check: Renders($check:path) $(,)?) => {
         $crate::rules::declare::declare_rule! {
             $(#[doc = $doc])+
             summary: $summary,
-            check: Renders((if cfg!(target_arch = "wasm32") { $crate::rules::declare::unchecked_renders } else { $check })),
+            check: Renders((if $crate::rules::declare::IS_GUEST { $crate::rules::declare::unchecked_renders } else { $check })),
         }
     };
     ($(#[doc = $doc:literal])+ summary: $summary:literal, check: $family:ident($($check:expr),+) $(,)?) => {
