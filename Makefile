@@ -183,7 +183,7 @@ e2e-kyverno: annotated-policy.wasm annotated-releases-policy.wasm ## the policy 
 	"$$(e2e/tools/build kyverno)/kubectl-kyverno" test policy/kyverno/tests --remove-color
 	cargo test -p stable-hooks-e2e --test kyverno
 
-bench: annotated-policy.wasm yardstick.wasm $(LEVELS:%=target/bench/%.wasm) target/bench/names.wasm ## rewrite docs/performance.md: costs in wasmtime fuel, bytes and ratios
+bench: annotated-policy.wasm yardstick.wasm playground-files $(LEVELS:%=target/bench/%.wasm) target/bench/names.wasm ## rewrite docs/performance.md: costs in wasmtime fuel, bytes and ratios
 	PATH="$$(e2e/tools/build helm4):$$PATH" LEVELS="$(LEVELS)" cargo bench --bench cost
 
 target/bench/%.wasm: policy.wasm

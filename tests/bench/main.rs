@@ -15,6 +15,7 @@ mod growth;
 #[path = "../it/fuel/meter.rs"]
 mod meter;
 mod module;
+mod playground;
 #[path = "../it/fuel/record.rs"]
 mod record;
 mod release;
@@ -58,6 +59,7 @@ fn main() {
         stream::section(),
         chart::section(env!("CARGO_BIN_EXE_stable-hooks")).expect("a chart can be written"),
         sweep::section(env!("CARGO_BIN_EXE_stable-hooks")).expect("a chart can be swept"),
+        playground::section().expect("make playground-files"),
     ];
     let page = sections.join("\n");
     fs::write(PAGE, &page).expect("docs can be written");
