@@ -62,10 +62,14 @@ pub fn global_width(word: &str) -> Option<usize> {
     is_known.then_some(flag.at.len())
 }
 
-/// The place of the first word of Helm's that is no flag, its verb.
+/// The place of the first word of Helm's that is no flag, its verb. Behind `--` Helm looks for none.
 fn verb_at(words: &[OsString]) -> Option<usize> {
     let read = Words::read(words.to_vec(), None);
-    read.positions.first().copied()
+    let at = *read.positions.first()?;
+    let before = at.checked_sub(1);
+    let is_value = |at: usize| read.flags.iter().any(|flag| flag.at.contains(&at));
+    let ends = before.filter(|before| words.get(*before).is_some_and(|word| word == "--") && !is_value(*before));
+    ends.is_none().then_some(at)
 }
 
 impl Invocation {
