@@ -216,10 +216,11 @@ $(PLAYGROUND)/core_bg.wasm: annotated-policy.wasm $(shell find playground/page p
 	policy/wasm-cargo build --profile wasm -p stable-hooks-playground
 	$(BINDGEN_PROGRAM) --target web --no-typescript --out-name core --out-dir $(PLAYGROUND)-core $(BUILT)/stable_hooks_playground.wasm
 	$(OPTIMIZE) -Oz -o $(PLAYGROUND)-core/core_bg.wasm $(PLAYGROUND)-core/core_bg.wasm
-	playground/build $(PLAYGROUND)-core annotated-policy.wasm $(PLAYGROUND)
+	playground/build $(PLAYGROUND)-core annotated-policy.wasm $(PLAYGROUND) || { rm -r $(PLAYGROUND); exit 1; }
 	@touch $@
 
 test-playground: playground-files chromium ## the playground in a real Chromium
+	cargo test --test it -- playground_says_what_the_program_says_of_every_case
 	PLAYGROUND_QUESTIONS=$(abspath $(or $(CARGO_TARGET_DIR),target))/tmp/playground.jsonl playground/test $(PLAYGROUND)
 
 # Where it cannot be had the pages' tests are skipped, and say so; in CI that is an error.

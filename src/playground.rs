@@ -35,6 +35,8 @@ use marks::{Documents, Mark};
 
 const RELEASE: &str = "release-name";
 const NAMESPACE: &str = "default";
+/// Of so many results the objects and calls are handed on.
+const MOST_SHOWN: usize = 100;
 /// As wide as the page shows the timeline's text.
 const WIDTH: usize = 100;
 
@@ -69,8 +71,9 @@ struct Answer {
     timeline: Option<Picture>,
     marks: Vec<Mark>,
     fixed: Option<Mended>,
-    /// The object of each result after its patch; `None` where nothing is patched.
+    /// The object of each result after its patch; `None` where nothing is patched, and beyond the first hundred.
     patched: Vec<Option<String>>,
+    /// Of a review, for the first hundred results.
     calls: Vec<Call>,
     /// What the inputs hold that should not be handed on unasked.
     secrets: Vec<String>,
@@ -124,7 +127,8 @@ pub fn answer(question: &str) -> String {
 
 impl Question {
     fn answer(self) -> Answer {
-        let mut answer = Answer { secrets: self.door.secrets(), ..Answer::default() };
+        let secrets = [secrets::found(Input::Settings, &self.settings), self.door.secrets()].concat();
+        let mut answer = Answer { secrets, ..Answer::default() };
         let judge = match judge(&self.settings) {
             Ok(judge) => judge,
             Err(problem) => {
@@ -257,7 +261,6 @@ impl Answer {
         let Ok(settings) = judge.native_settings() else { return };
         self.mend(manifest, &settings, complete_events);
         self.review(judge, Input::Manifest, manifest);
-        self.calls.clear();
     }
 
     fn mend(&mut self, manifest: &str, settings: &Settings, complete_events: bool) {
@@ -316,10 +319,13 @@ impl Answer {
         let judged = judged.map_err(|error| error.trim_start_matches(&of_place).to_owned())?;
         let template = (!template.is_empty()).then_some(Place { file: template, line: None });
         let judged = judged.in_templates(|_, _| template.clone());
-        let payload = engine::payload(&request, settings);
-        let answer = judge.engine.validate(&payload).unwrap_or_default();
-        self.calls.push(Call { payload: in_text(payload), answer: in_text(answer) });
-        self.patched.push(patched(request, &judged));
+        let is_shown = self.patched.len() < MOST_SHOWN;
+        if is_shown && input == Input::Review {
+            let payload = engine::payload(&request, settings);
+            let answer = judge.engine.validate(&payload).unwrap_or_default();
+            self.calls.push(Call { payload: in_text(payload), answer: in_text(answer) });
+        }
+        self.patched.push(if is_shown { patched(request, &judged) } else { None });
         Ok(judged)
     }
 

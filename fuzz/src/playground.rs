@@ -70,6 +70,6 @@ fn check(question: &Value, answer: &Value) {
         assert!(mark["finding"].as_u64().unwrap() < findings.as_array().unwrap().len() as u64, "{mark} of {findings}");
     }
     if question["door"] == "review" && is_judged {
-        assert_eq!((items("calls").len(), items("patched").len()), (results, results));
+        assert_eq!((items("calls").len(), items("patched").len()), (results.min(100), results));
     }
 }

@@ -286,6 +286,16 @@ fn playground_says_what_should_not_be_handed_on() {
     assert_eq!(of(&list), ["review.yaml:1: Secret orders-db"]);
     assert_eq!(of(&review.to_string()), ["review.yaml:1: Secret orders-db"]);
     assert_eq!(of("apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {}\n"), Vec::<String>::new());
+    let map = "apiVersion: a/v1\nkind: Worker\nmetadata: {name: w}\nspec: {env: {PASSWORD: s3cret}, apiToken: s3cret, other: a}\n";
+    let of_map = ["the value of apiToken of w", "the value of the environment variable PASSWORD of w"];
+    assert_eq!(of(map), of_map.map(|what| format!("review.yaml:1: {what}")));
+    let applied = "apiVersion: v1\nkind: Secret\nmetadata: {name: a, annotations: {applied: '{\"kind\":\"Secret\",\"data\":{}}'}}\n";
+    assert_eq!(of(applied), ["review.yaml:1: a text of a that holds a Secret"]);
+    let commented = "# kind: Secret\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a} # password: s3cret\n# a note: no secret\n";
+    assert_eq!(of(commented), ["review.yaml:1: a comment, Secret", "review.yaml:4: a comment, password"]);
+    let told =
+        ask(&json!({"door": "review", "settings": "# token: s3cret\n", "review": "apiVersion: v1\nkind: A\n"})).secrets;
+    assert_eq!(told, ["settings.yaml:1: a comment, token"]);
     let settings = json!({"door": "review", "settings": "a: [", "review": secret});
     assert_eq!(ask(&settings).secrets, ["review.yaml:1: Secret orders-db"], "whatever the settings are");
     assert_eq!(of(record), ["review.yaml:1: release record sh.helm.release.v1.orders.v1"]);
