@@ -61,7 +61,11 @@ fn workflows_call_verbs_that_the_makefile_has() {
         called.extend(suites.into_iter().flatten().map(|suite| suite.as_str().unwrap().to_owned()));
         let verbs = steps(&workflow).filter_map(|step| step["run"].as_str()?.strip_prefix("make "));
         called.extend(
-            verbs.filter(|verbs| !verbs.contains("matrix.")).flat_map(str::split_whitespace).map(str::to_owned),
+            verbs
+                .filter(|verbs| !verbs.contains("matrix."))
+                .flat_map(str::split_whitespace)
+                .filter(|word| !word.starts_with('-'))
+                .map(str::to_owned),
         );
     }
     for verb in &called {
