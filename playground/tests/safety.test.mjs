@@ -190,6 +190,59 @@ test("a long list is cut, and grows on request", async () => {
   await close();
 });
 
+test("a list of many Jobs in one line does not stop the page", async () => {
+  const { page, complaints, close } = await visit(browser, server.origin);
+  await told(page, /denied/);
+  await page.click("#tab-manifest");
+  await told(page, /mended/);
+  const job = (number) => ({ apiVersion: "batch/v1", kind: "Job", metadata: { name: `migrate-${number}`, labels: { app: "migrations" }, annotations: { "helm.sh/hook": "Pre-Upgrade" } } });
+  const list = JSON.stringify({ apiVersion: "v1", kind: "List", items: Array.from({ length: 30_000 }, (_, number) => job(number)) });
+  await page.evaluate(() => {
+    window.longest = 0;
+    new PerformanceObserver((all) => { for (const entry of all.getEntries()) window.longest = Math.max(window.longest, entry.duration); }).observe({ entryTypes: ["longtask"] });
+    document.getElementById("status").replaceChildren("waiting");
+  });
+  await fill(page, "manifest", list);
+  await told(page, /mended|denied|No answer/, 60_000);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  const longest = await page.evaluate(() => window.longest);
+  const remark = await page.$$eval("#panel-manifest .excerpt .remark:last-child", (remarks) => remarks.map((line) => line.textContent));
+  console.log(`30,000 Jobs in one line: "${await page.$eval("#status", (status) => status.innerText)}"; the page waited ${Math.round(longest)} ms at most`);
+  assert.match(remark.join(), /^and \d\d,\d{3} more$/);
+  assert.ok(longest < 3_000, `the page stood still for ${longest} ms`);
+  await lives(page);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("a long stretch of marked lines is told in pieces, each line once", async () => {
+  const { page, close } = await visit(browser, server.origin);
+  await told(page, /denied/);
+  const rows = await page.evaluate(async () => {
+    const [{ excerpts }, { Lines }] = await Promise.all([import("./show.js"), import("./lines.js")]);
+    const texts = { after: new Lines(Array.from({ length: 1_000 }, (_, line) => `line ${line + 1}`).join("\n")) };
+    const marks = Array.from({ length: 400 }, (_, at) => ({ input: "after", line: 101 + at, level: "warn", rule: "a", result: 0, finding: 0 }));
+    const shown = excerpts({ marks, report: null }, texts, {}, () => {});
+    return [...shown.querySelectorAll(".excerpt")].map((excerpt) => [...excerpt.querySelectorAll(".at")].map((at) => Number(at.textContent)));
+  });
+  assert.ok(rows.every((lines) => lines.length <= 60), `${rows.map((lines) => lines.length)}`);
+  assert.deepEqual(rows.flat(), Array.from({ length: 406 }, (_, at) => 98 + at));
+  await close();
+});
+
+test("what the module was not asked is counted", async () => {
+  const { page, close } = await visit(browser, server.origin);
+  await told(page, /denied/);
+  const text = await page.evaluate(async () => {
+    const { calls } = await import("./show.js");
+    const [told, guests] = [Array(100).fill({ payload: "{}", answer: "{}" }), Array(100).fill({ text: "{}", same: true })];
+    const texts = [100, 250].map((count) => calls({ calls: told, report: { results: Array(count).fill({}) } }, guests).textContent);
+    return texts.map((all) => all.match(/and \d+ more, which were not repeated/)?.[0] ?? "");
+  });
+  assert.deepEqual(text, ["", "and 150 more, which were not repeated"]);
+  await close();
+});
+
 /** Time passes a hundred times as fast for the page's longest wait. */
 const hurried = (page) => page.evaluateOnNewDocument(() => {
   const original = window.setTimeout;
