@@ -3,7 +3,7 @@
 import { Asker } from "./asker.js";
 import { commandsOf } from "./commands.js";
 import { button, clip, el, listed, number } from "./dom.js";
-import { Editor } from "./editor.js";
+import { Editor, hasFiles } from "./editor.js";
 import { contentOf, fragmentOf, LinkError, LONG_LINK, LONGEST_LINK } from "./link.js";
 import { calls, excerpts, folded, mended, notes, paper, pictureText, results, summary } from "./show.js";
 
@@ -449,8 +449,12 @@ function listen() {
   byId("link").addEventListener("click", copyLink);
   byId("command").addEventListener("click", copyCommand);
   addEventListener("hashchange", openLink);
-  // A file that misses its text must not replace the page.
-  for (const name of ["dragover", "drop"]) addEventListener(name, (event) => event.preventDefault());
+  // A file that misses its text must not replace the page, and neither must a link.
+  for (const name of ["dragover", "drop"]) {
+    addEventListener(name, (event) => {
+      if (hasFiles(event) || !event.target.matches?.("textarea:read-write")) event.preventDefault();
+    });
+  }
 }
 
 async function begin() {

@@ -168,6 +168,16 @@ test("20 MB pasted or dropped do not stop the page", async () => {
   assert.ok(await page.$eval('[data-input="after"] textarea', (area) => area.value.length < 50_000 && area.readOnly));
   await drop(page, "before", "big.yaml", one.repeat(20_000));
   await page.waitForFunction(() => /too long to be edited here/.test(document.querySelector('[data-input="before"] .note').innerText));
+  const isHeld = () => page.$eval('[data-input="before"] textarea', (area) => area.readOnly);
+  assert.equal(await isHeld(), true);
+  const copied = await built("examples/flip/install.yaml");
+  await page.$eval('[data-input="before"] textarea', (area, text) => {
+    const transfer = new DataTransfer();
+    transfer.setData("text/plain", text);
+    area.dispatchEvent(new ClipboardEvent("paste", { clipboardData: transfer, bubbles: true, cancelable: true }));
+  }, copied);
+  assert.equal(await page.$eval('[data-input="before"] textarea', (area) => area.value), copied, "a short text is pasted over a long one");
+  assert.equal(await isHeld(), false);
   await page.evaluate(() => [...document.querySelectorAll('[data-input="after"] button')].find((button) => button.textContent === "Empty it").click());
   assert.equal(await page.$eval('[data-input="after"] textarea', (area) => area.value + area.readOnly), "false");
   await lives(page);
