@@ -17,12 +17,14 @@ export async function fragmentOf(content) {
   return PREFIX + base64url(new Uint8Array(await new Response(deflated).arrayBuffer()));
 }
 
-/** @param {string} fragment @returns {Promise<object | null>} nothing where the fragment is none of ours */
+/** Whether a fragment is that of a link of this page, whatever its version. @param {string} fragment */
+export function isLink(fragment) {
+  return /^#v\d+\./.test(fragment);
+}
+
+/** @param {string} fragment that of a link @returns {Promise<object>} */
 export async function contentOf(fragment) {
-  if (!fragment.startsWith(PREFIX)) {
-    if (/^#v\d+\./.test(fragment)) throw new LinkError("This link was made by another version of this page.");
-    return null;
-  }
+  if (!fragment.startsWith(PREFIX)) throw new LinkError("This link was made by another version of this page.");
   let json;
   try {
     json = await inflate(bytesOf(fragment.slice(PREFIX.length)));

@@ -321,6 +321,74 @@ test("an example over one's own text can be taken back", async () => {
   await close();
 });
 
+const SLOW = 1_000;
+const resting = (time) => new Promise((resolve) => setTimeout(resolve, time));
+const slowly = (path) => async () => {
+  await resting(SLOW);
+  return built(path);
+};
+
+test("an example that comes late neither overwrites a text nor pulls the reader away", async () => {
+  const slow = await serve(Object.fromEntries(["cure/upgrade.yaml", "mend/manifest.yaml"].map((file) => [`/examples/${file}`, slowly(`examples/${file}`)])));
+  const { page, close } = await visit(browser, slow.origin);
+  await told(page, /1 denied/);
+  const after = () => page.$eval('[data-input="after"] textarea', (area) => area.value);
+  await page.select("#example", "cure");
+  await fill(page, "after", "kind: Mine");
+  await resting(1.5 * SLOW);
+  assert.equal(await after(), "kind: Mine");
+  assert.equal(await page.$eval("#example", (select) => select.value), "");
+
+  await page.select("#example", "mend");
+  await page.click("#tab-review");
+  await resting(1.5 * SLOW);
+  assert.equal(await page.$eval("#tab-review", (tab) => tab.getAttribute("aria-selected")), "true");
+  await told(page, /2 mended/);
+
+  await page.click("#tab-manifest");
+  await fill(page, "manifest", "kind: Mine");
+  await resting(1.5 * SLOW);
+  assert.equal(await page.$eval('[data-input="manifest"] textarea', (area) => area.value), "kind: Mine");
+  await page.click("#tab-renders");
+  await page.click("#tab-manifest");
+  await resting(1.5 * SLOW);
+  assert.equal(await page.$eval('[data-input="manifest"] textarea', (area) => area.value), "kind: Mine", "a door that is not empty needs no first example");
+  await close();
+  await slow.close();
+});
+
+test("whoever is quicker than the first example keeps the text and the door", async () => {
+  const slow = await serve({ "/examples/flip/upgrade.yaml": slowly("examples/flip/upgrade.yaml"), "/examples/examples.json": slowly("examples/examples.json") });
+  const { page, close } = await visit(browser, slow.origin);
+  await fill(page, "before", "kind: Mine");
+  await page.click("#tab-manifest");
+  await told(page, /mended/);
+  assert.equal(await page.$eval("#tab-manifest", (tab) => tab.getAttribute("aria-selected")), "true");
+  await page.click("#tab-renders");
+  await resting(1.5 * SLOW);
+  assert.equal(await page.$eval('[data-input="before"] textarea', (area) => area.value), "kind: Mine");
+  await told(page, /The other render is missing/);
+  await close();
+  await slow.close();
+});
+
+test("an example that cannot be loaded is told, and the door lives", async () => {
+  const missing = () => { throw new Error("missing"); };
+  const broken = await serve({ "/examples/flip/upgrade.yaml": missing, "/examples/mend/manifest.yaml": missing });
+  const { page, close } = await visit(browser, broken.origin);
+  await told(page, /Nothing to judge yet/);
+  assert.match(await page.$eval("#trouble", (trouble) => trouble.innerText), /The example could not be loaded \(.*404\)/);
+  await choose(page, "cure");
+  await told(page, /Nothing to object to/);
+  await page.select("#example", "mend");
+  await page.waitForFunction(() => !document.getElementById("trouble").hidden);
+  await told(page, /Nothing to object to/);
+  assert.equal(await page.$eval("#example", (select) => select.value), "cure");
+  assert.equal(await page.$eval("#tab-renders", (tab) => tab.getAttribute("aria-selected")), "true");
+  await close();
+  await broken.close();
+});
+
 test("the command line's equivalent is copied", async () => {
   const { page, close } = await visit(browser, server.origin);
   await told(page, /1 denied/);
