@@ -296,9 +296,67 @@ test("where a blob cannot start a worker, a file does", async () => {
     }),
   });
   await told(page, /1 denied/);
-  assert.deepEqual(await page.evaluate(() => window.started), ["blob:", "http:"]);
+  assert.deepEqual(await page.evaluate(() => window.started), ["blob:", "blob:", "http:"]);
   assert.equal(await page.$eval("#trouble", (trouble) => trouble.hidden), true);
   await close();
+});
+
+test("one load that fails does not put the worker outside the page's policy", async () => {
+  let asked = 0;
+  const code = await built("worker.js");
+  const shaky = await serve({ "/worker.js": () => {
+    asked += 1;
+    if (asked === 1) throw new Error("the line is down");
+    return code;
+  } });
+  const { page, close } = await visit(browser, shaky.origin, {
+    before: (page) => page.evaluateOnNewDocument(() => {
+      const { createObjectURL, revokeObjectURL } = URL;
+      window.scripts = new Map();
+      URL.createObjectURL = (blob) => {
+        const url = createObjectURL.call(URL, blob);
+        if (blob.type === "text/javascript") window.scripts.set(url, "made");
+        return url;
+      };
+      URL.revokeObjectURL = (url) => {
+        if (window.scripts.has(url)) window.scripts.set(url, "revoked");
+        revokeObjectURL.call(URL, url);
+      };
+    }),
+  });
+  await told(page, /1 denied/);
+  assert.equal(asked, 2);
+  assert.deepEqual(page.workers().map((worker) => new URL(worker.url()).protocol), ["blob:"]);
+  assert.deepEqual(await page.evaluate(() => [...window.scripts.values()]), ["revoked", "revoked"]);
+  await close();
+  await shaky.close();
+});
+
+test("a question that is overtaken while the core loads is given up soon after", async () => {
+  const code = await built("worker.js");
+  const core = await readFile(`${needed("PLAYGROUND_BUILT")}/core_bg.wasm`);
+  const slow = await serve({
+    "/worker.js": code.replace("await ready;\n    const", "await ready;\n    if (JSON.stringify(request).includes('# stop')) for (;;);\n    const"),
+    "/core_bg.wasm": async () => {
+      await new Promise((resolve) => setTimeout(resolve, 4_000));
+      return core;
+    },
+  });
+  const { page, close } = await visit(browser, slow.origin);
+  const heard = await page.evaluate(async () => {
+    const { Asker } = await import("./asker.js");
+    const started = performance.now();
+    const manifest = await new Promise((resolve) => {
+      const tell = ({ manifest }) => resolve(manifest);
+      const asker = new Asker({ onanswer: tell, ontrouble: tell });
+      for (const manifest of ["# stop", "kind: Other"]) asker.ask({ door: "manifest", settings: "", manifest, completeEvents: false });
+    });
+    return { manifest, seconds: (performance.now() - started) / 1000 };
+  });
+  assert.equal(heard.manifest, "kind: Other");
+  assert.ok(heard.seconds < 20, `${heard.seconds} s`);
+  await close();
+  await slow.close();
 });
 
 test("after its death another worker answers", async () => {
