@@ -97,6 +97,25 @@ test("a link keeps every text", async () => {
   assert.deepEqual([fragment, "#v7.abc", "#anything", ""].map(isLink), [true, true, false, false]);
 });
 
+test("a browser that is too old for links is told so, and no link is called damaged", async () => {
+  const fragment = await fragmentOf({ door: "manifest", manifest: "a: 1" });
+  class Older {
+    constructor(format) {
+      throw new TypeError(`Unsupported compression format: '${format}'`);
+    }
+  }
+  const { CompressionStream, DecompressionStream } = globalThis;
+  for (const older of [undefined, Older]) {
+    Object.assign(globalThis, { CompressionStream: older, DecompressionStream: older });
+    try {
+      await assert.rejects(contentOf(fragment), /^Error: This browser cannot open links/);
+      await assert.rejects(fragmentOf({}), /^Error: This browser cannot make links/);
+    } finally {
+      Object.assign(globalThis, { CompressionStream, DecompressionStream });
+    }
+  }
+});
+
 test("the command has what the page was told", () => {
   const { renders, commands } = commandsOf({ door: "renders", settings: "a: 1", before: "", after: "", argocd: true });
   assert.equal(commands[0], "stable-hooks chart --install install.yaml --upgrade upgrade.yaml --argocd --settings settings.yaml");
