@@ -5,7 +5,7 @@ import { commandsOf } from "./commands.js";
 import { button, clip, el, listed, number } from "./dom.js";
 import { Editor, hasFiles } from "./editor.js";
 import { contentOf, fragmentOf, isLink, LinkError, LONG_LINK, LONGEST_LINK } from "./link.js";
-import { calls, excerpts, folded, mended, notes, paper, pictureText, results, summary } from "./show.js";
+import { calls, excerpts, folded, mended, notes, paper, pictureText, placeName, results, summary } from "./show.js";
 
 /** How long the keys must rest. */
 const REST = 250;
@@ -216,6 +216,8 @@ function tell(level, text) {
 function complain(about, text) {
   troubles[about] = text;
   const all = Object.values(troubles).filter((trouble) => trouble !== "").join(" ");
+  // What is written again is read out again.
+  if (byId("trouble").textContent === all) return;
   byId("trouble").textContent = all;
   byId("trouble").hidden = all === "";
 }
@@ -415,11 +417,11 @@ async function settled(door) {
 
 /** What somebody must agree to before it goes into a link. */
 function doubtsOf(door, request, answer) {
-  const doubts = [...(answer?.secrets ?? [])];
+  const doubts = (answer?.secrets ?? []).map((found) => placeName(found, door.labels));
   for (const input of Object.keys(door.editors)) {
     // Where nothing was judged, nothing was looked through either.
     const isUnread = !answer?.report || answer.errors.some((error) => error.input === input);
-    if (isUnread && request[input].trim() !== "") doubts.push(`${input}: it could not be judged, so nobody has looked for secrets in it`);
+    if (isUnread && request[input].trim() !== "") doubts.push(`${door.labels[input] ?? "Settings"}: it could not be judged, so nobody has looked for secrets in it`);
   }
   return doubts;
 }
@@ -468,6 +470,8 @@ function listen() {
   for (const [index, door] of order.entries()) {
     door.tab.addEventListener("click", () => open(door));
     door.tab.addEventListener("keydown", (event) => {
+      // With another key held it is the browser's: Alt and the left arrow lead back.
+      if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
       const to = { ArrowRight: index + 1, ArrowLeft: index - 1, Home: 0, End: order.length - 1 }[event.key];
       if (to === undefined) return;
       event.preventDefault();

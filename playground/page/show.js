@@ -36,9 +36,24 @@ export function badge(level) {
   return el("span", { class: `badge ${level}` }, `${SIGNS[level] ?? ""} ${level}`.trim());
 }
 
-/** Group, kind, namespace and name as people write them. */
+/** Kind, namespace and name as people write them. */
 export function objectName({ kind, namespace, name }) {
   return clip(`${kind} ${namespace ? `${namespace}/` : ""}${name}`, 300);
+}
+
+/** What the command line calls the inputs. */
+const FILES = { "install.yaml": "before", "upgrade.yaml": "after", "manifest.yaml": "manifest", "review.yaml": "review", "settings.yaml": "settings" };
+
+/**
+ * A place that the core tells as `install.yaml:9: Secret x`, by the label of its input.
+ * @param {string} text
+ * @param {Record<string, string>} labels
+ */
+export function placeName(text, labels) {
+  const [whole, file, line] = text.match(/^([a-z]+\.yaml)(?::(\d+))?: /) ?? [];
+  const label = labels[FILES[file]];
+  if (label === undefined) return text;
+  return `${label}${line === undefined ? "" : `, line ${number(Number(line))}`}: ${text.slice(whole.length)}`;
 }
 
 /** A JSON pointer as people write it: metadata.annotations["helm.sh/hook"]. */

@@ -103,7 +103,7 @@ test("what looks like a secret is listed, and goes into no link unasked", async 
   await fill(page, "before", `${await built("examples/flip/install.yaml")}---\n${SECRET}`);
   await pressed(page);
   assert.equal(await isOpen(page), true);
-  assert.match(await page.$eval("#secrets-list", (list) => list.innerText), /install\.yaml:\d+: Secret orders-db$/m);
+  assert.match(await page.$eval("#secrets-list", (list) => list.innerText), /Before: the install, line \d+: Secret orders-db$/m);
   assert.equal(await page.evaluate(() => document.activeElement.textContent), "No link");
   await page.keyboard.press("Escape");
   await page.waitForFunction(() => document.getElementById("said").innerText === "No link was made.");
@@ -127,12 +127,12 @@ test("a text that could not be read is asked about", async () => {
   await fill(page, "manifest", "kind: [Secret");
   await pressed(page);
   assert.equal(await isOpen(page), true);
-  assert.match(await page.$eval("#secrets-list", (list) => list.innerText), /manifest: it could not be judged/);
+  assert.match(await page.$eval("#secrets-list", (list) => list.innerText), /Manifest, or one render: it could not be judged/);
   await page.keyboard.press("Escape");
   await fill(page, "manifest", "kind: ConfigMap");
   await fill(page, "settings", "rules: {a: b}");
   await pressed(page);
-  assert.match(await page.$eval("#secrets-list", (list) => list.innerText), /manifest: it could not be judged[^]*settings: it could not be judged/);
+  assert.match(await page.$eval("#secrets-list", (list) => list.innerText), /Manifest, or one render: it could not be judged[^]*Settings: it could not be judged/);
   await page.keyboard.press("Escape");
   await page.click("#tab-renders");
   await told(page, /denied/);
