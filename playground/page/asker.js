@@ -10,6 +10,9 @@ const TOO_LONG = `No answer within ${LIMIT / 1000} seconds, so it was given up. 
 const NOT_LOADED = "A part of this page could not be loaded";
 const SCRIPT = new URL("worker.js", import.meta.url).href;
 
+/** How often a worker is started by a blob before it is started by a file. */
+const TRIES = 2;
+
 /** A worker that a blob starts lives under the page's policy; one that a file starts lives under none. */
 function confined() {
   return URL.createObjectURL(new Blob([`import ${JSON.stringify(SCRIPT)};`], { type: "text/javascript" }));
@@ -21,7 +24,10 @@ function confined() {
 export class Asker {
   #worker = null;
   #ready = false;
-  #isPlain = false;
+  /** The blob that starts the worker, until it has. @type {string | null} */
+  #blob = null;
+  /** How often a blob has started no worker, one after the other. */
+  #failed = 0;
   /** @type {(Job & {since: number}) | null} */
   #busy = null;
   /** @type {Job | null} */
@@ -40,13 +46,19 @@ export class Asker {
   ask(request) {
     this.#next = { id: (this.#last += 1), request };
     if (this.#busy === null) return this.#send();
+    this.#press();
+  }
+
+  /** Lets the newer question overtake; before the worker is ready there is nothing to be gained by another one. */
+  #press() {
     clearTimeout(this.#hurry);
+    if (this.#busy === null || this.#next === null || !this.#ready) return;
     const left = this.#busy.since + PATIENCE - performance.now();
     this.#hurry = setTimeout(() => this.#overtake(), Math.max(0, left));
   }
 
   #overtake() {
-    if (this.#busy === null || this.#next === null || !this.#ready) return;
+    if (this.#busy === null || this.#next === null) return;
     this.#stop();
     this.#send();
   }
@@ -68,19 +80,23 @@ export class Asker {
   }
 
   #start() {
-    this.#worker = new Worker(this.#isPlain ? SCRIPT : confined(), { type: "module" });
+    const isPlain = this.#failed >= TRIES;
+    if (!isPlain) this.#blob = confined();
+    this.#worker = new Worker(isPlain ? SCRIPT : this.#blob, { type: "module" });
     this.#worker.onmessage = ({ data }) => this.#hear(data);
     this.#worker.onerror = (event) => {
       event.preventDefault();
-      if (!this.#ready && !this.#isPlain) return this.#retry();
+      if (!this.#ready && !isPlain) return this.#retry();
+      // Neither way leads anywhere, so the blob was not what failed.
+      if (!this.#ready) this.#failed = 0;
       this.#fail(this.#ready ? `The judging part has stopped: ${event.message}` : `${NOT_LOADED}. Reload it to try again.`);
     };
   }
 
-  /** There may be browsers in which a blob cannot start a module of the server. */
+  /** A line fails at times; and there may be browsers in which a blob cannot start a module of the server. */
   #retry() {
     const next = this.#next ?? this.#busy;
-    this.#isPlain = true;
+    this.#failed += 1;
     this.#stop();
     this.#next = next;
     if (next === null) this.#start();
@@ -92,14 +108,23 @@ export class Asker {
     clearTimeout(this.#hurry);
     this.#worker?.terminate();
     this.#worker = null;
+    this.#revoke();
     this.#ready = false;
     this.#busy = null;
+  }
+
+  #revoke() {
+    if (this.#blob !== null) URL.revokeObjectURL(this.#blob);
+    this.#blob = null;
   }
 
   #hear(message) {
     if (message.ready) {
       this.#ready = true;
+      if (this.#blob !== null) this.#failed = 0;
+      this.#revoke();
       this.#watch();
+      this.#press();
     } else if (message.broken !== undefined) {
       this.#fail(`${NOT_LOADED} (${message.broken}). Reload it to try again.`);
     } else if (message.died !== undefined) {

@@ -16,8 +16,8 @@ let made = 0;
  * @typedef {{input: string, label: string, hint?: string, small?: boolean, onchange: () => void}} Options
  */
 export class Editor {
-  /** The text where it is too long for the text area. @type {string | null} */
-  #held = null;
+  /** The text as it was given, until somebody edits it: the text area has only its beginning, or other line ends. @type {string | null} */
+  #given = "";
   /** @type {Map<number, string>} */
   #marks = new Map();
   #lines = new Lines("");
@@ -46,17 +46,18 @@ export class Editor {
   }
 
   get text() {
-    return this.#held ?? this.area.value;
+    return this.#given ?? this.area.value;
   }
 
   set text(text) {
     const isLong = text.length > EDITABLE;
-    this.#held = isLong ? text : null;
+    const ended = asShown(text);
+    this.#given = text;
     this.area.readOnly = isLong;
-    this.area.value = isLong ? beginning(text) : text;
+    this.area.value = isLong ? beginning(ended) : ended;
     this.area.scrollTop = 0;
     this.area.setSelectionRange(0, 0);
-    this.#lines = new Lines(text);
+    this.#lines = new Lines(ended);
     this.#marks = new Map();
     this.say(isLong ? `${megabytes(text.length)}, ${counted(this.#lines.count, "line")}: ${HELD}` : "");
     if (isLong) this.note.append(" ", button("Empty it", () => this.#empty()));
@@ -69,6 +70,7 @@ export class Editor {
     this.choose.querySelector(".unseen").textContent = ` as ${label}`;
   }
 
+  /** Its lines, as the text area has them. */
   get lines() {
     return this.#lines;
   }
@@ -160,6 +162,7 @@ export class Editor {
     });
     for (const name of ["dragenter", "dragover"]) {
       this.element.addEventListener(name, (event) => {
+        if (!hasFiles(event)) return;
         event.preventDefault();
         this.element.classList.add("target");
       });
@@ -172,6 +175,7 @@ export class Editor {
 
   #typed() {
     if (this.area.value.length > EDITABLE) return this.replace(this.area.value);
+    this.#given = null;
     this.#lines = new Lines(this.area.value);
     this.#marks = new Map();
     this.say("");
@@ -179,22 +183,21 @@ export class Editor {
     this.onchange();
   }
 
-  /** A long text is taken before the text area lays it out. */
+  /** A long text is taken before the text area lays it out; into one that cannot be edited nothing is pasted, but over it. */
   #pasted(event) {
     const pasted = event.clipboardData?.getData("text/plain") ?? "";
-    if (pasted.length + this.area.value.length <= EDITABLE) return;
+    const { value, selectionStart, selectionEnd, readOnly } = this.area;
+    if (pasted === "" || (!readOnly && pasted.length + value.length <= EDITABLE)) return;
     event.preventDefault();
-    const { value, selectionStart, selectionEnd } = this.area;
-    this.replace(this.#held === null ? value.slice(0, selectionStart) + pasted + value.slice(selectionEnd) : pasted);
+    this.replace(readOnly ? pasted : value.slice(0, selectionStart) + pasted + value.slice(selectionEnd));
   }
 
+  /** A text that is dropped is the browser's to insert, or to move. */
   #dropped(event) {
-    event.preventDefault();
     this.element.classList.remove("target");
-    const files = [...event.dataTransfer.files];
-    if (files.length > 0) return void this.#take(files);
-    const text = event.dataTransfer.getData("text/plain");
-    if (text !== "") this.replace(text);
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    this.#take([...event.dataTransfer.files]);
   }
 
   /** @param {File[]} files */
@@ -214,9 +217,21 @@ export class Editor {
   }
 }
 
+/** @param {DragEvent} event */
+export function hasFiles(event) {
+  return event.dataTransfer?.types.includes("Files") === true;
+}
+
+/** With the line ends that a text area makes of all others, and YAML too. */
+function asShown(text) {
+  return text.includes("\r") ? text.replace(/\r\n?/g, "\n") : text;
+}
+
 /** Why bytes are no text for this page. */
 function refusal(bytes) {
   if (bytes[0] === 0x1f && bytes[1] === 0x8b) return "is compressed. The page takes texts: of a chart, what helm template prints.";
+  const mark = bytes[0] * 256 + bytes[1];
+  if (mark === 0xfffe || mark === 0xfeff) return "is in UTF-16: save it in UTF-8.";
   if (bytes.includes(0)) return "is no text.";
   try {
     new TextDecoder("utf-8", { fatal: true }).decode(bytes);

@@ -7,25 +7,30 @@ const MOST_INFLATED = 32 * 1024 * 1024;
 export const LONG_LINK = 8_000;
 export const LONGEST_LINK = 1_500_000;
 
+const FORMAT = "deflate-raw";
+
 /** What is wrong with a link, for people. */
 export class LinkError extends Error {}
 
 /** @param {object} content @returns {Promise<string>} the fragment, from its # on */
 export async function fragmentOf(content) {
   const json = new TextEncoder().encode(JSON.stringify(content));
-  const deflated = new Blob([json]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+  const deflated = new Blob([json]).stream().pipeThrough(stream("CompressionStream", "make"));
   return PREFIX + base64url(new Uint8Array(await new Response(deflated).arrayBuffer()));
 }
 
-/** @param {string} fragment @returns {Promise<object | null>} nothing where the fragment is none of ours */
+/** Whether a fragment is that of a link of this page, whatever its version. @param {string} fragment */
+export function isLink(fragment) {
+  return /^#v\d+\./.test(fragment);
+}
+
+/** @param {string} fragment that of a link @returns {Promise<object>} */
 export async function contentOf(fragment) {
-  if (!fragment.startsWith(PREFIX)) {
-    if (/^#v\d+\./.test(fragment)) throw new LinkError("This link was made by another version of this page.");
-    return null;
-  }
+  if (!fragment.startsWith(PREFIX)) throw new LinkError("This link was made by another version of this page.");
+  const inflater = stream("DecompressionStream", "open");
   let json;
   try {
-    json = await inflate(bytesOf(fragment.slice(PREFIX.length)));
+    json = await inflate(bytesOf(fragment.slice(PREFIX.length)), inflater);
   } catch (error) {
     if (error instanceof LinkError) throw error;
     throw new LinkError("This link is damaged: a part of it may have been lost on the way.");
@@ -46,8 +51,17 @@ function checked(json) {
   return content;
 }
 
-async function inflate(bytes) {
-  const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw")).getReader();
+/** Older browsers have no such stream, or not in this format. */
+function stream(kind, verb) {
+  try {
+    return new globalThis[kind](FORMAT);
+  } catch {
+    throw new LinkError(`This browser cannot ${verb} links: it is too old to know ${kind} with ${FORMAT}.`);
+  }
+}
+
+async function inflate(bytes, inflater) {
+  const reader = new Blob([bytes]).stream().pipeThrough(inflater).getReader();
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let [text, size] = ["", 0];
   for (;;) {

@@ -3,9 +3,9 @@
 import { Asker } from "./asker.js";
 import { commandsOf } from "./commands.js";
 import { button, clip, el, listed, number } from "./dom.js";
-import { Editor } from "./editor.js";
-import { contentOf, fragmentOf, LinkError, LONG_LINK, LONGEST_LINK } from "./link.js";
-import { calls, excerpts, folded, mended, notes, paper, pictureText, results, summary } from "./show.js";
+import { Editor, hasFiles } from "./editor.js";
+import { contentOf, fragmentOf, isLink, LinkError, LONG_LINK, LONGEST_LINK } from "./link.js";
+import { calls, excerpts, folded, mended, notes, paper, pictureText, placeName, results, summary } from "./show.js";
 
 /** How long the keys must rest. */
 const REST = 250;
@@ -86,6 +86,12 @@ class Door {
     this.isFresh = true;
   }
 
+  /** What an example or a link would destroy. */
+  own() {
+    const isUntouched = Object.values(this.editors).every((editor) => editor.text.trim() === "");
+    return this.example !== "" || isUntouched ? null : this.request();
+  }
+
   /** Whether each text is there. */
   get isFilled() {
     return Object.keys(this.spec.inputs).every((input) => this.editors[input].text.trim() !== "");
@@ -101,6 +107,7 @@ let current = doors.renders;
 let examples = [];
 let timer = 0;
 let busy = 0;
+/** Raised by whatever the reader does: what was still loading for an earlier wish is not wanted any more. */
 let taken = 0;
 let picture = "";
 const troubles = { judge: "", file: "" };
@@ -116,15 +123,21 @@ function same(one, other) {
 // Asking.
 
 function edited(door) {
+  taken += 1;
+  door.isOpened = true;
   door.example = "";
   byId("example").value = "";
   say();
   complain("file", "");
-  // The link that was opened is not what stands there any more.
-  if (location.hash !== "") history.replaceState(null, "", location.pathname + location.search);
+  unlink();
   wait(door, true);
   clearTimeout(timer);
   timer = setTimeout(() => judge(door), REST);
+}
+
+/** The link that was opened is not what stands there any more. */
+function unlink() {
+  if (location.hash !== "") history.replaceState(null, "", location.pathname + location.search);
 }
 
 function judge(door) {
@@ -203,6 +216,8 @@ function tell(level, text) {
 function complain(about, text) {
   troubles[about] = text;
   const all = Object.values(troubles).filter((trouble) => trouble !== "").join(" ");
+  // What is written again is read out again.
+  if (byId("trouble").textContent === all) return;
   byId("trouble").textContent = all;
   byId("trouble").hidden = all === "";
 }
@@ -279,6 +294,7 @@ function showPicture(door, answer) {
 // Doors and examples.
 
 async function open(door, { focus = false, fresh = true } = {}) {
+  taken += 1;
   // What was said of another door is not said of this one.
   if (door !== current) byId("status").replaceChildren();
   current = door;
@@ -292,33 +308,40 @@ async function open(door, { focus = false, fresh = true } = {}) {
   say();
   complain("judge", "");
   complain("file", "");
-  if (fresh && !door.isOpened) {
-    const first = examples.find((example) => example.door === door.name);
-    if (first) return take(first);
-  }
+  const first = examples.find((example) => example.door === door.name);
+  if (fresh && !door.isOpened && door.own() === null && first) return take(first);
   byId("example").value = door.example;
   judge(door);
 }
 
 async function take(example) {
   const door = doors[example.door];
-  const own = door.example === "" && !door.isEmpty ? door.request() : null;
   const content = { ...example.switches };
   const turn = (taken += 1);
   try {
     for (const [input, file] of Object.entries(example.files)) content[input] = await load(`examples/${file}`);
   } catch (error) {
-    return complain("file", `The example could not be loaded (${error.message}).`);
+    if (turn !== taken) return;
+    complain("file", `The example could not be loaded (${error.message}).`);
+    byId("example").value = current.example;
+    return judge(current);
   }
   if (turn !== taken) return;
+  const own = door.own();
+  unlink();
   put(door, content, example.id);
-  say(el("span", {}, example.says));
-  if (own === null) return;
+  offer(door, own, example.says);
+}
+
+/** Says what was put into a door, and offers to put back what was there. */
+function offer(door, own, says) {
+  if (own === null || same(own, door.request())) return say(el("span", {}, says));
   const back = () => {
+    unlink();
     put(door, own, "");
     byId("example").focus();
   };
-  say(el("span", {}, example.says), " ", button("Take my text back", back));
+  say(el("span", {}, says), " ", button("Take my text back", back));
 }
 
 function put(door, content, example) {
@@ -394,11 +417,11 @@ async function settled(door) {
 
 /** What somebody must agree to before it goes into a link. */
 function doubtsOf(door, request, answer) {
-  const doubts = [...(answer?.secrets ?? [])];
+  const doubts = (answer?.secrets ?? []).map((found) => placeName(found, door.labels));
   for (const input of Object.keys(door.editors)) {
     // Where nothing was judged, nothing was looked through either.
     const isUnread = !answer?.report || answer.errors.some((error) => error.input === input);
-    if (isUnread && request[input].trim() !== "") doubts.push(`${input}: it could not be judged, so nobody has looked for secrets in it`);
+    if (isUnread && request[input].trim() !== "") doubts.push(`${door.labels[input] ?? "Settings"}: it could not be judged, so nobody has looked for secrets in it`);
   }
   return doubts;
 }
@@ -412,21 +435,32 @@ async function confirmed(doubts) {
   return dialog.returnValue === "confirm";
 }
 
-/** Whether a link was opened. */
+/** Whether there was a link to open. */
 async function openLink() {
+  const { hash } = location;
+  if (!isLink(hash)) return false;
+  const turn = (taken += 1);
   try {
-    const content = await contentOf(location.hash);
-    if (content === null) return false;
+    const content = await contentOf(hash);
+    if (turn !== taken) return passed(hash);
     if (!Object.hasOwn(doors, content.door)) throw new LinkError("This link is damaged: it opens no door of this page.");
-    put(doors[content.door], content, "");
-    say(el("span", {}, "The link is open."));
-    return true;
+    const door = doors[content.door];
+    const own = door.own();
+    put(door, content, "");
+    offer(door, own, "The link is open.");
   } catch (error) {
     if (!(error instanceof LinkError)) throw error;
+    if (turn !== taken) return passed(hash);
     await open(current);
     complain("file", error.message);
-    return true;
   }
+  return true;
+}
+
+/** A link that came too late is not what the page shows. */
+function passed(hash) {
+  if (location.hash === hash) unlink();
+  return true;
 }
 
 // Beginning.
@@ -436,6 +470,8 @@ function listen() {
   for (const [index, door] of order.entries()) {
     door.tab.addEventListener("click", () => open(door));
     door.tab.addEventListener("keydown", (event) => {
+      // With another key held it is the browser's: Alt and the left arrow lead back.
+      if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
       const to = { ArrowRight: index + 1, ArrowLeft: index - 1, Home: 0, End: order.length - 1 }[event.key];
       if (to === undefined) return;
       event.preventDefault();
@@ -449,8 +485,12 @@ function listen() {
   byId("link").addEventListener("click", copyLink);
   byId("command").addEventListener("click", copyCommand);
   addEventListener("hashchange", openLink);
-  // A file that misses its text must not replace the page.
-  for (const name of ["dragover", "drop"]) addEventListener(name, (event) => event.preventDefault());
+  // A file that misses its text must not replace the page, and neither must a link.
+  for (const name of ["dragover", "drop"]) {
+    addEventListener(name, (event) => {
+      if (hasFiles(event) || !event.target.matches?.("textarea:read-write")) event.preventDefault();
+    });
+  }
 }
 
 async function begin() {
@@ -463,7 +503,7 @@ async function begin() {
   } catch (error) {
     trouble = `The examples could not be loaded (${error.message}).`;
   }
-  if (!(await openLink())) await open(doors.renders);
+  if (!(await openLink())) await open(current);
   if (trouble !== "") complain("file", trouble);
 }
 

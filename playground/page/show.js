@@ -8,6 +8,8 @@ const VERDICTS = { deny: ["✕", "denied"], normalize: ["~", "allowed with a pat
 /** Lines of an excerpt around a marked one. */
 const AROUND = 3;
 const MOST_LINE = 300;
+/** Lines of one excerpt: a longer stretch is told in pieces. */
+const MOST_LINES = 60;
 
 /** One sentence of what came out, for the eye and for the ear. */
 export function summary(answer) {
@@ -34,9 +36,24 @@ export function badge(level) {
   return el("span", { class: `badge ${level}` }, `${SIGNS[level] ?? ""} ${level}`.trim());
 }
 
-/** Group, kind, namespace and name as people write them. */
+/** Kind, namespace and name as people write them. */
 export function objectName({ kind, namespace, name }) {
   return clip(`${kind} ${namespace ? `${namespace}/` : ""}${name}`, 300);
+}
+
+/** What the command line calls the inputs. */
+const FILES = { "install.yaml": "before", "upgrade.yaml": "after", "manifest.yaml": "manifest", "review.yaml": "review", "settings.yaml": "settings" };
+
+/**
+ * A place that the core tells as `install.yaml:9: Secret x`, by the label of its input.
+ * @param {string} text
+ * @param {Record<string, string>} labels
+ */
+export function placeName(text, labels) {
+  const [whole, file, line] = text.match(/^([a-z]+\.yaml)(?::(\d+))?: /) ?? [];
+  const label = labels[FILES[file]];
+  if (label === undefined) return text;
+  return `${label}${line === undefined ? "" : `, line ${number(Number(line))}`}: ${text.slice(whole.length)}`;
 }
 
 /** A JSON pointer as people write it: metadata.annotations["helm.sh/hook"]. */
@@ -79,7 +96,7 @@ function weight({ verdict, findings, patch }) {
 function drawResult(answer, result, index, subject, go) {
   const [sign, words] = VERDICTS[result.verdict] ?? ["?", result.verdict];
   const marks = answer.marks.filter((mark) => mark.result === index);
-  const patched = answer.patched[index];
+  const patched = answer.patched?.[index];
   const operation = el("span", { class: "muted" }, result.operation.toLowerCase());
   const judged = [el("span", { class: "name" }, objectName(result.object)), " ", operation];
   return el("div", { class: `result ${result.verdict}` },
@@ -143,13 +160,18 @@ export function excerpts(answer, texts, labels, go) {
 /** Marks by line, and lines in stretches that do not touch. */
 function windows(marks, count) {
   const byLine = new Map();
-  for (const mark of marks) byLine.set(mark.line, [...(byLine.get(mark.line) ?? []), mark]);
+  // A List in one line has all its marks there.
+  for (const mark of marks) {
+    if (byLine.has(mark.line)) byLine.get(mark.line).push(mark);
+    else byLine.set(mark.line, [mark]);
+  }
   const stretches = [];
   for (const line of [...byLine.keys()].sort((one, other) => one - other)) {
     const [from, to] = [Math.max(1, line - AROUND), Math.min(count, line + AROUND)];
     const last = stretches.at(-1);
-    if (last && from <= last.to + 1) last.to = to;
-    else stretches.push({ from, to, byLine });
+    if (last && line <= last.to && to - last.from >= MOST_LINES) continue;
+    if (last && from <= last.to + 1 && to - last.from < MOST_LINES) last.to = to;
+    else stretches.push({ from: Math.max(from, (last?.to ?? 0) + 1), to, byLine });
   }
   return stretches;
 }
@@ -203,11 +225,12 @@ export function calls(answer, guests) {
   if (answer.calls.length === 0) return null;
   const pairs = guests.map((guest, index) => ({ guest, call: answer.calls[index] }));
   const list = listed(el("div", {}), pairs, drawCall, 5);
-  const rest = answer.calls.length - guests.length;
+  // Of a long list the core tells the first calls alone.
+  const rest = Math.max(answer.calls.length, answer.report?.results.length ?? 0) - guests.length;
   return section("The module that runs in the cluster",
     el("p", { class: "muted" }, "annotated-policy.wasm, the very file that policy-server loads, was asked the same question in this page. "
       + "No cluster answers its lookups here."),
-    list, rest > 0 && el("p", {}, `${counted(rest, "more call")} not repeated.`));
+    list, rest > 0 && el("p", {}, `and ${number(rest)} more, which were not repeated.`));
 }
 
 function drawCall({ guest, call }) {

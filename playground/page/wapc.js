@@ -60,7 +60,7 @@ class Exchange {
         this.write(operation, this.operation);
         this.write(payload, this.payload);
       },
-      __guest_response: (at, length) => { this.response = this.read(at, length).slice(); },
+      __guest_response: (at, length) => { this.response = this.view(at, length).slice(); },
       __guest_error: (at, length) => { this.error = this.text(at, length); },
       __console_log: () => {},
       __host_call: (...places) => this.hostCall(places),
@@ -84,12 +84,8 @@ class Exchange {
     return new Uint8Array(this.memory.buffer, at >>> 0, length >>> 0);
   }
 
-  read(at, length) {
-    return this.view(at, length);
-  }
-
   text(at, length) {
-    return new TextDecoder("utf-8", { fatal: true }).decode(this.read(at, length));
+    return new TextDecoder("utf-8", { fatal: true }).decode(this.view(at, length));
   }
 
   write(at, source) {

@@ -103,6 +103,13 @@ test("every door can be walked through by the keyboard alone", async () => {
   assert.equal((await focused()).id, "tab-review");
   await page.keyboard.press("Home");
   assert.equal((await focused()).id, "tab-renders");
+  const isTaken = await page.$eval("#tab-renders", (tab) => ["altKey", "ctrlKey", "metaKey", "shiftKey"].map((held) => {
+    const event = new KeyboardEvent("keydown", { key: "ArrowLeft", [held]: true, bubbles: true, cancelable: true });
+    tab.dispatchEvent(event);
+    return event.defaultPrevented;
+  }));
+  assert.deepEqual(isTaken, [false, false, false, false], "Alt and an arrow are the browser's");
+  assert.equal((await focused()).id, "tab-renders");
   await close();
 });
 
@@ -130,6 +137,22 @@ test("what came out is told politely, and each part has its name", async () => {
   await told(page, /2 denied/);
   assert.deepEqual(await page.$eval("#status", (status) => [status.getAttribute("role"), status.textContent]), ["status", "✕ 2 denied"]);
   assert.deepEqual(await page.$$eval("[role=tab]", (tabs) => tabs.map((tab) => [tab.getAttribute("aria-selected"), tab.tabIndex])), [["true", 0], ["false", -1], ["false", -1]]);
+  await close();
+});
+
+test("a trouble is read out once, not with every answer", async () => {
+  const { page, close } = await visit(browser, server.origin);
+  await told(page, /1 denied/);
+  const written = () => page.evaluate(() => window.written);
+  await page.evaluate(() => {
+    window.written = 0;
+    new MutationObserver((changes) => { window.written += changes.length; }).observe(document.getElementById("trouble"), { childList: true, characterData: true, subtree: true, attributes: true });
+  });
+  await fill(page, "after", await built("examples/flip/install.yaml"));
+  await told(page, /Nothing to object to/);
+  await fill(page, "after", await built("examples/flip/upgrade.yaml"));
+  await told(page, /1 denied/);
+  assert.equal(await written(), 0);
   await close();
 });
 

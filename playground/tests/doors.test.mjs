@@ -234,7 +234,79 @@ test("files are dropped, and what is no text is told", async () => {
   await drop(page, "after", "latin", Uint8Array.of(0xe4, 0xf6));
   await page.waitForFunction(() => document.querySelector('[data-input="after"] .note').innerText.includes("latin"));
   assert.match(await note(), /latin is no text in UTF-8/);
+  await drop(page, "after", "wide", Uint8Array.of(0xff, 0xfe, 0x61, 0));
+  await page.waitForFunction(() => document.querySelector('[data-input="after"] .note').innerText.includes("wide"));
+  assert.match(await note(), /wide is in UTF-16/);
   await told(page, /Nothing to object to/);
+  await close();
+});
+
+test("a text that is dragged is the browser's to drop", async () => {
+  const { page, close } = await visit(browser, server.origin);
+  await told(page, /1 denied/);
+  await fill(page, "after", "first\nsecond\nthird\n");
+  const drag = (selector, text) => page.$eval(selector, (target, data) => {
+    const transfer = new DataTransfer();
+    transfer.setData("text/plain", data);
+    return ["dragenter", "dragover", "drop"].map((type) => {
+      const event = new DragEvent(type, { dataTransfer: transfer, bubbles: true, cancelable: true });
+      target.dispatchEvent(event);
+      return event.defaultPrevented;
+    });
+  }, text);
+  assert.deepEqual(await drag('[data-input="after"] textarea', "second"), [false, false, false]);
+  assert.equal(await page.$eval('[data-input="after"] textarea', (area) => area.value), "first\nsecond\nthird\n");
+  assert.deepEqual(await drag("h1", "https://example.org/"), [false, true, true]);
+
+  const [from, to] = await page.$eval('[data-input="after"] textarea', (area) => {
+    area.focus();
+    area.setSelectionRange(6, 12);
+    area.scrollIntoView();
+    const { left, top } = area.getBoundingClientRect();
+    const { paddingLeft, paddingTop, lineHeight } = getComputedStyle(area);
+    const at = (line) => ({ x: left + parseFloat(paddingLeft) + 12, y: top + parseFloat(paddingTop) + parseFloat(lineHeight) * (line - 0.5) });
+    return [at(2), at(3)];
+  });
+  await page.mouse.move(from.x, from.y);
+  await page.mouse.down();
+  await page.mouse.move(to.x, to.y, { steps: 10 });
+  await page.mouse.up();
+  await page.waitForFunction(() => document.querySelector('[data-input="after"] textarea').value !== "first\nsecond\nthird\n");
+  const moved = await page.$eval('[data-input="after"] textarea', (area) => area.value);
+  assert.match(moved, /^first\n+\w*second\w*\n$/, "it is moved");
+  assert.equal(moved.replace("second", "").replace(/\n+/g, "\n"), "first\nthird\n", "the rest stays");
+  await close();
+});
+
+test("a file with the line ends of Windows has its marks and its caret in their places", async () => {
+  const { page, close } = await visit(browser, server.origin);
+  await told(page, /1 denied/);
+  const text = (await built("examples/flip/upgrade.yaml")).replaceAll("\n", "\r\n");
+  await page.evaluate(() => document.getElementById("status").replaceChildren("waiting"));
+  await drop(page, "after", "windows.yaml", Buffer.from(text));
+  await told(page, /1 denied/);
+  await page.waitForSelector(".finding .place");
+  const line = Number((await page.$$eval(".finding .place", (places) => places.at(-1).textContent)).match(/line (\d+)/)[1]);
+  await page.$$eval(".finding .place", (places) => places.at(-1).click());
+  const [before, selected] = await page.evaluate(() => {
+    const { value, selectionStart, selectionEnd } = document.querySelector('[data-input="after"] textarea');
+    return [value.slice(0, selectionStart), value.slice(selectionStart, selectionEnd)];
+  });
+  assert.equal(before.split("\n").length, line);
+  assert.equal(selected, text.split("\r\n")[line - 1]);
+  // What is judged is the file, until it is edited.
+  const linked = async () => {
+    await page.bringToFront();
+    await page.click("#link");
+    const link = await page.waitForSelector("#said input.link");
+    return page.evaluate(async (fragment) => (await (await import("./link.js")).contentOf(fragment)).after, new URL(await link.evaluate((field) => field.value)).hash);
+  };
+  assert.equal(await linked(), text);
+  await page.focus('[data-input="after"] textarea');
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.type(" ");
+  await page.waitForFunction(() => document.getElementById("said").innerText === "");
+  assert.doesNotMatch(await linked(), /\r/);
   await close();
 });
 
@@ -247,6 +319,74 @@ test("an example over one's own text can be taken back", async () => {
   await page.click("#said button");
   assert.equal(await page.$eval('[data-input="after"] textarea', (area) => area.value), "kind: Mine");
   await close();
+});
+
+const SLOW = 1_000;
+const resting = (time) => new Promise((resolve) => setTimeout(resolve, time));
+const slowly = (path) => async () => {
+  await resting(SLOW);
+  return built(path);
+};
+
+test("an example that comes late neither overwrites a text nor pulls the reader away", async () => {
+  const slow = await serve(Object.fromEntries(["cure/upgrade.yaml", "mend/manifest.yaml"].map((file) => [`/examples/${file}`, slowly(`examples/${file}`)])));
+  const { page, close } = await visit(browser, slow.origin);
+  await told(page, /1 denied/);
+  const after = () => page.$eval('[data-input="after"] textarea', (area) => area.value);
+  await page.select("#example", "cure");
+  await fill(page, "after", "kind: Mine");
+  await resting(1.5 * SLOW);
+  assert.equal(await after(), "kind: Mine");
+  assert.equal(await page.$eval("#example", (select) => select.value), "");
+
+  await page.select("#example", "mend");
+  await page.click("#tab-review");
+  await resting(1.5 * SLOW);
+  assert.equal(await page.$eval("#tab-review", (tab) => tab.getAttribute("aria-selected")), "true");
+  await told(page, /2 mended/);
+
+  await page.click("#tab-manifest");
+  await fill(page, "manifest", "kind: Mine");
+  await resting(1.5 * SLOW);
+  assert.equal(await page.$eval('[data-input="manifest"] textarea', (area) => area.value), "kind: Mine");
+  await page.click("#tab-renders");
+  await page.click("#tab-manifest");
+  await resting(1.5 * SLOW);
+  assert.equal(await page.$eval('[data-input="manifest"] textarea', (area) => area.value), "kind: Mine", "a door that is not empty needs no first example");
+  await close();
+  await slow.close();
+});
+
+test("whoever is quicker than the first example keeps the text and the door", async () => {
+  const slow = await serve({ "/examples/flip/upgrade.yaml": slowly("examples/flip/upgrade.yaml"), "/examples/examples.json": slowly("examples/examples.json") });
+  const { page, close } = await visit(browser, slow.origin);
+  await fill(page, "before", "kind: Mine");
+  await page.click("#tab-manifest");
+  await told(page, /mended/);
+  assert.equal(await page.$eval("#tab-manifest", (tab) => tab.getAttribute("aria-selected")), "true");
+  await page.click("#tab-renders");
+  await resting(1.5 * SLOW);
+  assert.equal(await page.$eval('[data-input="before"] textarea', (area) => area.value), "kind: Mine");
+  await told(page, /The other render is missing/);
+  await close();
+  await slow.close();
+});
+
+test("an example that cannot be loaded is told, and the door lives", async () => {
+  const missing = () => { throw new Error("missing"); };
+  const broken = await serve({ "/examples/flip/upgrade.yaml": missing, "/examples/mend/manifest.yaml": missing });
+  const { page, close } = await visit(browser, broken.origin);
+  await told(page, /Nothing to judge yet/);
+  assert.match(await page.$eval("#trouble", (trouble) => trouble.innerText), /The example could not be loaded \(.*404\)/);
+  await choose(page, "cure");
+  await told(page, /Nothing to object to/);
+  await page.select("#example", "mend");
+  await page.waitForFunction(() => !document.getElementById("trouble").hidden);
+  await told(page, /Nothing to object to/);
+  assert.equal(await page.$eval("#example", (select) => select.value), "cure");
+  assert.equal(await page.$eval("#tab-renders", (tab) => tab.getAttribute("aria-selected")), "true");
+  await close();
+  await broken.close();
 });
 
 test("the command line's equivalent is copied", async () => {

@@ -64,6 +64,37 @@ test("a link is made on a click, and opens what it was made of", async () => {
   await close();
 });
 
+test("a link that is opened over one's own text gives it back, and can be opened again", async () => {
+  const { page, close } = await visit(browser, server.origin);
+  await told(page, /denied/);
+  const hash = fragment(JSON.stringify({ door: "renders", before: "kind: Theirs", after: "kind: Theirs" }));
+  const before = () => page.$eval('[data-input="before"] textarea', (area) => area.value);
+  const follow = async () => {
+    await page.evaluate((link) => {
+      const anchor = document.createElement("a");
+      anchor.href = link;
+      document.body.append(anchor);
+      anchor.click();
+      anchor.remove();
+    }, hash);
+    await page.waitForFunction(() => document.querySelector('[data-input="before"] textarea').value === "kind: Theirs");
+    await page.waitForFunction(() => document.getElementById("said").innerText.startsWith("The link is open."));
+    assert.equal(new URL(page.url()).hash, hash);
+  };
+  await follow();
+  assert.equal(await page.$("#said button"), null, "an example is nobody's own text");
+  await choose(page, "cure");
+  assert.equal(new URL(page.url()).hash, "", "it is not what the link says any more");
+  await follow();
+  await fill(page, "before", "kind: Mine");
+  await follow();
+  await page.click("#said button");
+  assert.equal(await before(), "kind: Mine");
+  assert.equal(new URL(page.url()).hash, "");
+  await follow();
+  await close();
+});
+
 const SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: orders-db}\ndata: {password: aHVudGVyMg==}\n";
 
 test("what looks like a secret is listed, and goes into no link unasked", async () => {
@@ -72,7 +103,7 @@ test("what looks like a secret is listed, and goes into no link unasked", async 
   await fill(page, "before", `${await built("examples/flip/install.yaml")}---\n${SECRET}`);
   await pressed(page);
   assert.equal(await isOpen(page), true);
-  assert.match(await page.$eval("#secrets-list", (list) => list.innerText), /install\.yaml:\d+: Secret orders-db$/m);
+  assert.match(await page.$eval("#secrets-list", (list) => list.innerText), /Before: the install, line \d+: Secret orders-db$/m);
   assert.equal(await page.evaluate(() => document.activeElement.textContent), "No link");
   await page.keyboard.press("Escape");
   await page.waitForFunction(() => document.getElementById("said").innerText === "No link was made.");
@@ -96,12 +127,12 @@ test("a text that could not be read is asked about", async () => {
   await fill(page, "manifest", "kind: [Secret");
   await pressed(page);
   assert.equal(await isOpen(page), true);
-  assert.match(await page.$eval("#secrets-list", (list) => list.innerText), /manifest: it could not be judged/);
+  assert.match(await page.$eval("#secrets-list", (list) => list.innerText), /Manifest, or one render: it could not be judged/);
   await page.keyboard.press("Escape");
   await fill(page, "manifest", "kind: ConfigMap");
   await fill(page, "settings", "rules: {a: b}");
   await pressed(page);
-  assert.match(await page.$eval("#secrets-list", (list) => list.innerText), /manifest: it could not be judged[^]*settings: it could not be judged/);
+  assert.match(await page.$eval("#secrets-list", (list) => list.innerText), /Manifest, or one render: it could not be judged[^]*Settings: it could not be judged/);
   await page.keyboard.press("Escape");
   await page.click("#tab-renders");
   await told(page, /denied/);

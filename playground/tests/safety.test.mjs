@@ -168,6 +168,16 @@ test("20 MB pasted or dropped do not stop the page", async () => {
   assert.ok(await page.$eval('[data-input="after"] textarea', (area) => area.value.length < 50_000 && area.readOnly));
   await drop(page, "before", "big.yaml", one.repeat(20_000));
   await page.waitForFunction(() => /too long to be edited here/.test(document.querySelector('[data-input="before"] .note').innerText));
+  const isHeld = () => page.$eval('[data-input="before"] textarea', (area) => area.readOnly);
+  assert.equal(await isHeld(), true);
+  const copied = await built("examples/flip/install.yaml");
+  await page.$eval('[data-input="before"] textarea', (area, text) => {
+    const transfer = new DataTransfer();
+    transfer.setData("text/plain", text);
+    area.dispatchEvent(new ClipboardEvent("paste", { clipboardData: transfer, bubbles: true, cancelable: true }));
+  }, copied);
+  assert.equal(await page.$eval('[data-input="before"] textarea', (area) => area.value), copied, "a short text is pasted over a long one");
+  assert.equal(await isHeld(), false);
   await page.evaluate(() => [...document.querySelectorAll('[data-input="after"] button')].find((button) => button.textContent === "Empty it").click());
   assert.equal(await page.$eval('[data-input="after"] textarea', (area) => area.value + area.readOnly), "false");
   await lives(page);
@@ -187,6 +197,59 @@ test("a long list is cut, and grows on request", async () => {
   assert.deepEqual(more, ["and 280 more"]);
   await page.evaluate(() => [...document.querySelectorAll("#panel-manifest .results + button")][0].click());
   assert.equal(await page.$$eval("#panel-manifest .result", (results) => results.length), 220);
+  await close();
+});
+
+test("a list of many Jobs in one line does not stop the page", async () => {
+  const { page, complaints, close } = await visit(browser, server.origin);
+  await told(page, /denied/);
+  await page.click("#tab-manifest");
+  await told(page, /mended/);
+  const job = (number) => ({ apiVersion: "batch/v1", kind: "Job", metadata: { name: `migrate-${number}`, labels: { app: "migrations" }, annotations: { "helm.sh/hook": "Pre-Upgrade" } } });
+  const list = JSON.stringify({ apiVersion: "v1", kind: "List", items: Array.from({ length: 30_000 }, (_, number) => job(number)) });
+  await page.evaluate(() => {
+    window.longest = 0;
+    new PerformanceObserver((all) => { for (const entry of all.getEntries()) window.longest = Math.max(window.longest, entry.duration); }).observe({ entryTypes: ["longtask"] });
+    document.getElementById("status").replaceChildren("waiting");
+  });
+  await fill(page, "manifest", list);
+  await told(page, /mended|denied|No answer/, 60_000);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  const longest = await page.evaluate(() => window.longest);
+  const remark = await page.$$eval("#panel-manifest .excerpt .remark:last-child", (remarks) => remarks.map((line) => line.textContent));
+  console.log(`30,000 Jobs in one line: "${await page.$eval("#status", (status) => status.innerText)}"; the page waited ${Math.round(longest)} ms at most`);
+  assert.match(remark.join(), /^and \d\d,\d{3} more$/);
+  assert.ok(longest < 3_000, `the page stood still for ${longest} ms`);
+  await lives(page);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("a long stretch of marked lines is told in pieces, each line once", async () => {
+  const { page, close } = await visit(browser, server.origin);
+  await told(page, /denied/);
+  const rows = await page.evaluate(async () => {
+    const [{ excerpts }, { Lines }] = await Promise.all([import("./show.js"), import("./lines.js")]);
+    const texts = { after: new Lines(Array.from({ length: 1_000 }, (_, line) => `line ${line + 1}`).join("\n")) };
+    const marks = Array.from({ length: 400 }, (_, at) => ({ input: "after", line: 101 + at, level: "warn", rule: "a", result: 0, finding: 0 }));
+    const shown = excerpts({ marks, report: null }, texts, {}, () => {});
+    return [...shown.querySelectorAll(".excerpt")].map((excerpt) => [...excerpt.querySelectorAll(".at")].map((at) => Number(at.textContent)));
+  });
+  assert.ok(rows.every((lines) => lines.length <= 60), `${rows.map((lines) => lines.length)}`);
+  assert.deepEqual(rows.flat(), Array.from({ length: 406 }, (_, at) => 98 + at));
+  await close();
+});
+
+test("what the module was not asked is counted", async () => {
+  const { page, close } = await visit(browser, server.origin);
+  await told(page, /denied/);
+  const text = await page.evaluate(async () => {
+    const { calls } = await import("./show.js");
+    const [told, guests] = [Array(100).fill({ payload: "{}", answer: "{}" }), Array(100).fill({ text: "{}", same: true })];
+    const texts = [100, 250].map((count) => calls({ calls: told, report: { results: Array(count).fill({}) } }, guests).textContent);
+    return texts.map((all) => all.match(/and \d+ more, which were not repeated/)?.[0] ?? "");
+  });
+  assert.deepEqual(text, ["", "and 150 more, which were not repeated"]);
   await close();
 });
 
@@ -233,9 +296,67 @@ test("where a blob cannot start a worker, a file does", async () => {
     }),
   });
   await told(page, /1 denied/);
-  assert.deepEqual(await page.evaluate(() => window.started), ["blob:", "http:"]);
+  assert.deepEqual(await page.evaluate(() => window.started), ["blob:", "blob:", "http:"]);
   assert.equal(await page.$eval("#trouble", (trouble) => trouble.hidden), true);
   await close();
+});
+
+test("one load that fails does not put the worker outside the page's policy", async () => {
+  let asked = 0;
+  const code = await built("worker.js");
+  const shaky = await serve({ "/worker.js": () => {
+    asked += 1;
+    if (asked === 1) throw new Error("the line is down");
+    return code;
+  } });
+  const { page, close } = await visit(browser, shaky.origin, {
+    before: (page) => page.evaluateOnNewDocument(() => {
+      const { createObjectURL, revokeObjectURL } = URL;
+      window.scripts = new Map();
+      URL.createObjectURL = (blob) => {
+        const url = createObjectURL.call(URL, blob);
+        if (blob.type === "text/javascript") window.scripts.set(url, "made");
+        return url;
+      };
+      URL.revokeObjectURL = (url) => {
+        if (window.scripts.has(url)) window.scripts.set(url, "revoked");
+        revokeObjectURL.call(URL, url);
+      };
+    }),
+  });
+  await told(page, /1 denied/);
+  assert.equal(asked, 2);
+  assert.deepEqual(page.workers().map((worker) => new URL(worker.url()).protocol), ["blob:"]);
+  assert.deepEqual(await page.evaluate(() => [...window.scripts.values()]), ["revoked", "revoked"]);
+  await close();
+  await shaky.close();
+});
+
+test("a question that is overtaken while the core loads is given up soon after", async () => {
+  const code = await built("worker.js");
+  const core = await readFile(`${needed("PLAYGROUND_BUILT")}/core_bg.wasm`);
+  const slow = await serve({
+    "/worker.js": code.replace("await ready;\n    const", "await ready;\n    if (JSON.stringify(request).includes('# stop')) for (;;);\n    const"),
+    "/core_bg.wasm": async () => {
+      await new Promise((resolve) => setTimeout(resolve, 4_000));
+      return core;
+    },
+  });
+  const { page, close } = await visit(browser, slow.origin);
+  const heard = await page.evaluate(async () => {
+    const { Asker } = await import("./asker.js");
+    const started = performance.now();
+    const manifest = await new Promise((resolve) => {
+      const tell = ({ manifest }) => resolve(manifest);
+      const asker = new Asker({ onanswer: tell, ontrouble: tell });
+      for (const manifest of ["# stop", "kind: Other"]) asker.ask({ door: "manifest", settings: "", manifest, completeEvents: false });
+    });
+    return { manifest, seconds: (performance.now() - started) / 1000 };
+  });
+  assert.equal(heard.manifest, "kind: Other");
+  assert.ok(heard.seconds < 20, `${heard.seconds} s`);
+  await close();
+  await slow.close();
 });
 
 test("after its death another worker answers", async () => {

@@ -14,7 +14,7 @@ async function part(name) {
 const { unified } = await part("diff.js");
 const { Lines } = await part("lines.js");
 const { Guest } = await part("wapc.js");
-const { contentOf, fragmentOf } = await part("link.js");
+const { contentOf, fragmentOf, isLink } = await part("link.js");
 const { commandsOf } = await part("commands.js");
 
 /** Applies a diff to the old text, as patch does. */
@@ -94,8 +94,26 @@ test("a link keeps every text", async () => {
   assert.match(fragment, /^#v1\.[\w-]+$/);
   assert.ok(fragment.length < 1_000);
   assert.deepEqual(await contentOf(fragment), content);
-  assert.equal(await contentOf("#anything"), null);
-  assert.equal(await contentOf(""), null);
+  assert.deepEqual([fragment, "#v7.abc", "#anything", ""].map(isLink), [true, true, false, false]);
+});
+
+test("a browser that is too old for links is told so, and no link is called damaged", async () => {
+  const fragment = await fragmentOf({ door: "manifest", manifest: "a: 1" });
+  class Older {
+    constructor(format) {
+      throw new TypeError(`Unsupported compression format: '${format}'`);
+    }
+  }
+  const { CompressionStream, DecompressionStream } = globalThis;
+  for (const older of [undefined, Older]) {
+    Object.assign(globalThis, { CompressionStream: older, DecompressionStream: older });
+    try {
+      await assert.rejects(contentOf(fragment), /^Error: This browser cannot open links/);
+      await assert.rejects(fragmentOf({}), /^Error: This browser cannot make links/);
+    } finally {
+      Object.assign(globalThis, { CompressionStream, DecompressionStream });
+    }
+  }
 });
 
 test("the command has what the page was told", () => {

@@ -32,7 +32,7 @@ export function built(path) {
   return readFile(join(BUILT, path), "utf8");
 }
 
-/** Serves the built folder and notes what is asked for; `replace` has other contents for some paths. */
+/** Serves the built folder and notes what is asked for; `replace` has other contents for some paths, or makes them. */
 export async function serve(replace = {}) {
   const asked = [];
   const server = createServer(async (request, response) => {
@@ -40,7 +40,8 @@ export async function serve(replace = {}) {
     const path = new URL(request.url, "http://localhost").pathname;
     const file = path === "/" ? "/index.html" : path;
     try {
-      const content = replace[file] ?? (await readFile(join(BUILT, normalize(file))));
+      const other = replace[file];
+      const content = typeof other === "function" ? await other() : other ?? (await readFile(join(BUILT, normalize(file))));
       response.writeHead(200, { "content-type": TYPES[extname(file)] ?? "application/octet-stream" }).end(content);
     } catch {
       response.writeHead(404).end();
