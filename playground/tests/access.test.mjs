@@ -3,21 +3,13 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 
-import { built, choose, fill, launch, packageFile, PHONE, SCREEN, serve, shown, told, visit } from "./world.mjs";
+import { browser, built, choose, fill, opens, packageFile, PHONE, SCREEN, server, shown, told, visit } from "./world.mjs";
 
-let server, browser, axe;
+opens();
 const screenshots = process.env.PLAYGROUND_SCREENSHOTS;
-before(async () => {
-  server = await serve();
-  browser = await launch();
-  axe = await readFile(packageFile("axe-core/axe.min.js"), "utf8");
-});
-after(async () => {
-  await browser?.close();
-  await server?.close();
-});
+const axe = await readFile(packageFile("axe-core/axe.min.js"), "utf8");
 
 const EXAMPLES = { renders: "flip", manifest: "mend", review: "patched" };
 

@@ -2,19 +2,11 @@
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 
-import { launch, needed, serve, visit } from "./world.mjs";
+import { browser, needed, opens, server, visit } from "./world.mjs";
 
-let server, browser;
-before(async () => {
-  server = await serve();
-  browser = await launch();
-});
-after(async () => {
-  await browser?.close();
-  await server?.close();
-});
+opens();
 
 test("every case has the report that the command line prints, and the module's answer is the core's", async () => {
   const lines = (await readFile(needed("PLAYGROUND_QUESTIONS"), "utf8")).trim().split("\n").map((line) => JSON.parse(line));

@@ -1,19 +1,11 @@
 // Each door with each of its examples, and what one types there.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 
-import { built, choose, drop, fill, launch, recordOf, serve, shown, told, visit } from "./world.mjs";
+import { browser, built, choose, drop, fill, opens, recordOf, serve, server, shown, told, visit } from "./world.mjs";
 
-let server, browser;
-before(async () => {
-  server = await serve();
-  browser = await launch();
-});
-after(async () => {
-  await browser?.close();
-  await server?.close();
-});
+opens();
 
 /** What each example must show. */
 const EXPECTED = {

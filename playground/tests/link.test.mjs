@@ -1,20 +1,12 @@
 // A link that carries the texts, and what it must not carry unasked.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { deflateRawSync } from "node:zlib";
 
-import { built, choose, fill, launch, serve, told, visit } from "./world.mjs";
+import { browser, built, choose, fill, opens, server, told, visit } from "./world.mjs";
 
-let server, browser;
-before(async () => {
-  server = await serve();
-  browser = await launch();
-});
-after(async () => {
-  await browser?.close();
-  await server?.close();
-});
+opens();
 
 const isOpen = (page) => page.$eval("#secrets", (dialog) => dialog.open);
 const texts = (page) => page.$$eval(".panel:not([hidden]) textarea", (areas) => areas.map((area) => area.value));

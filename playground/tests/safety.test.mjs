@@ -2,19 +2,11 @@
 
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 
-import { built, choose, drop, fill, launch, needed, serve, shown, told, visit } from "./world.mjs";
+import { browser, built, choose, drop, fill, needed, opens, serve, server, shown, told, visit } from "./world.mjs";
 
-let server, browser;
-before(async () => {
-  server = await serve();
-  browser = await launch();
-});
-after(async () => {
-  await browser?.close();
-  await server?.close();
-});
+opens();
 
 const violations = (page) => page.evaluate(() => window.violations);
 /** The page answers to its reader within a moment. */

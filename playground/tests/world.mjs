@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { extname, join, normalize } from "node:path";
+import { after, before } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 
@@ -49,6 +50,21 @@ export async function serve(replace = {}) {
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   return { asked, origin: `http://127.0.0.1:${server.address().port}`, close: () => new Promise((resolve) => server.close(resolve)) };
+}
+
+/** The server and the browser of a test file. */
+export let server, browser;
+
+/** Opens both before the first test of a file, and closes them behind the last. */
+export function opens() {
+  before(async () => {
+    server = await serve();
+    browser = await launch();
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.close();
+  });
 }
 
 export async function launch() {
