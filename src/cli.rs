@@ -3,6 +3,7 @@
 mod arguments;
 mod chart;
 mod completions;
+mod cut;
 mod explain;
 mod fix;
 mod forecast;

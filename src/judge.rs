@@ -8,7 +8,7 @@ use stable_hooks_host::metadata::Metadata;
 use stable_hooks_policy::{RuleId, Settings};
 
 use crate::engine::{Engine, EngineError, check_settings, judge};
-use crate::judged::{Finding, Judged, Place};
+use crate::judged::{Finding, Judged, Place, Subject};
 use crate::records::StoredRecord;
 use crate::settings::RunSettings;
 
@@ -84,8 +84,9 @@ impl Asked {
     /// The result, before it is reported.
     pub(crate) fn judged(self, engine: &dyn Engine, settings: &Value) -> Result<Judged, String> {
         let Self { source, place, request } = self;
-        match judge(engine, &request, settings) {
-            Ok(answer) => Ok(Judged::new(source, place, &request, answer)),
+        let subject = Subject::of(&request);
+        match judge(engine, request, settings) {
+            Ok(answer) => Ok(Judged::new(source, place, subject, answer)),
             Err(error) => Err(format!("{place}: {error}")),
         }
     }

@@ -101,6 +101,12 @@ pub(crate) enum Since {
     Gone,
 }
 
+/// What a request is about.
+pub(crate) struct Subject {
+    operation: String,
+    object: Name,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Verdict {
@@ -201,8 +207,7 @@ impl Serialize for HookRun {
 }
 
 impl Judged {
-    pub(crate) fn new(source: String, place: Place, request: &Value, answer: Answer) -> Self {
-        let object = name_of(request);
+    pub(crate) fn new(source: String, place: Place, Subject { operation, object }: Subject, answer: Answer) -> Self {
         let verdict = match (answer.response.accepted, answer.patch.is_empty()) {
             (false, _) => Verdict::Deny,
             (true, true) => Verdict::Allow,
@@ -210,7 +215,6 @@ impl Judged {
         };
         let findings = findings(&object, &answer);
         let ignored = listed(&answer, IGNORED_ANNOTATION).unwrap_or_default();
-        let operation = text(request, "/operation").to_owned();
         Self {
             source,
             place,
@@ -507,7 +511,12 @@ fn or_empty<S: Serializer>(rule: &Option<String>, serializer: S) -> Result<S::Ok
     serializer.serialize_str(rule.as_deref().unwrap_or_default())
 }
 
-/// The object that a request is about.
+impl Subject {
+    pub(crate) fn of(request: &Value) -> Self {
+        Self { operation: text(request, "/operation").to_owned(), object: name_of(request) }
+    }
+}
+
 fn name_of(request: &Value) -> Name {
     let either = |first, second| match text(request, first) {
         "" => text(request, second),

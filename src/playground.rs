@@ -308,7 +308,7 @@ impl Answer {
         Document { number, line, template, content }: Document,
         is_alone: bool,
     ) -> Result<Judged, String> {
-        let source = content.source(input.file(), number, is_alone);
+        let source = content.naming().source(input.file(), number, is_alone);
         let request = request_of(content, false);
         let settings = judge.settings.handed();
         let place = Place { file: input.file().to_owned(), line: Some(line) };

@@ -45,12 +45,19 @@ pub fn validate(payload: &[u8], cluster: &dyn Cluster) -> Vec<u8> {
     to_json(&respond(payload, cluster))
 }
 
+/// An object in its normal form, and as it was.
+pub struct Normalized {
+    pub before: Value,
+    pub after: Value,
+}
+
 /// Answers a request that was read already, as [`validate`] answers its bytes.
-pub fn answer(request: Request, settings: &Value, cluster: &dyn Cluster) -> Response<Value> {
+pub fn answer(request: Request, settings: &Value, cluster: &dyn Cluster) -> Response<Normalized> {
     judged(request, settings, cluster, |request, patch| {
-        let mut object = request.change.into_object()?.into_raw();
-        json_patch::patch(&mut object, patch).ok()?;
-        Some(object)
+        let before = request.change.into_object()?.into_raw();
+        let mut after = before.clone();
+        json_patch::patch(&mut after, patch).ok()?;
+        Some(Normalized { before, after })
     })
 }
 

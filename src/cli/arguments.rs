@@ -1,6 +1,6 @@
 //! Arguments that the verbs share: how they write, and who judges.
 
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -84,6 +84,16 @@ impl<F: OutputFormat> OutputArguments<F> {
 }
 
 impl OutputArguments {
+    /// Standard output. What has no colour is not searched for it, which would take a tenth of the time of a long stream.
+    pub(in crate::cli) fn stream(&self) -> Box<dyn Write> {
+        match self.output {
+            Format::Json | Format::Sarif => Box::new(BufWriter::new(io::stdout().lock())),
+            Format::Human | Format::Markdown | Format::Github | Format::PolicyReport | Format::OpenReports => {
+                Box::new(self.stdout())
+            }
+        }
+    }
+
     /// The formats of programs that look for findings have no place for a list of hooks.
     pub(in crate::cli) fn check_lists_hooks(&self, option: &str) -> Result<(), Failure> {
         match self.output {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -42,22 +42,31 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     fs::read(path).map_err(|error| Failure(format!("{}: {error}", path.display())))
 }
 
-/// A file, or standard input where it is called `-`, and how long it is if that is known.
-pub(super) fn open_input(file: &Path) -> Result<(Box<dyn BufRead>, Option<u64>), Failure> {
+/// A file that is read.
+pub(super) struct Input {
+    pub(in crate::cli) reader: Box<dyn Read + Send>,
+    /// How many bytes it has, where that is known.
+    pub(in crate::cli) length: Option<u64>,
+}
+
+/// A file, or standard input where it is called `-`.
+pub(super) fn open_input(file: &Path) -> Result<Input, Failure> {
     if file.as_os_str() == "-" {
-        return Ok((Box::new(io::stdin().lock()), None));
+        return Ok(Input { reader: Box::new(io::stdin()), length: None });
     }
     let fail = |error| Failure(format!("{}: {error}", file.display()));
     let opened = File::open(file).map_err(fail)?;
     let length = opened.metadata().ok().filter(fs::Metadata::is_file).map(|metadata| metadata.len());
-    Ok((Box::new(BufReader::new(opened)), length))
+    Ok(Input { reader: Box::new(opened), length })
 }
 
 /// All of a file, or of standard input where it is called `-`.
 pub(super) fn read_input(file: &Path) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
-    let (mut reader, _) = open_input(file)?;
-    reader.read_to_end(&mut bytes).map_err(|error| Failure(format!("{}: {error}", file.display())))?;
+    open_input(file)?
+        .reader
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure(format!("{}: {error}", file.display())))?;
     Ok(bytes)
 }
 

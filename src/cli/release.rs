@@ -241,7 +241,7 @@ impl Reading<'_> {
         source_of: impl Fn(String, &str) -> String,
     ) -> Vec<Given> {
         let (limits, mut found, mut objects, mut records) = (self.judge.settings.record_limits(), Vec::new(), 0, 0);
-        let is_empty_list = self.run.documents(file, bytes, None, |run, source, document| {
+        let is_empty_list = self.run.documents(file, bytes, |run, source, document| {
             objects += 1;
             let named = name_of(&document);
             let place = place(&document, &named);

@@ -1,5 +1,6 @@
 //! `review`: what the policy says to requests and manifests.
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -9,6 +10,7 @@ use stable_hooks_policy::shown::Visible;
 use super::arguments::JudgeArguments;
 use super::outcome::{Failure, Outcome, open_input, remark};
 use super::run::Run;
+use super::side_by_side::cores;
 use crate::input::{Document, is_covered, request_of};
 use crate::judge::Asked;
 use crate::judged::{Judged, Judging, Place};
@@ -31,6 +33,9 @@ pub(super) struct Arguments {
     /// Show objects that are allowed without a word too
     #[arg(long)]
     all: bool,
+    /// How many objects to judge at the same time; by default as many as there are cores
+    #[arg(long, value_name = "COUNT")]
+    jobs: Option<NonZero<usize>>,
     #[command(flatten)]
     judge: JudgeArguments,
 }
@@ -53,25 +58,29 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 
 fn judge(arguments: &Arguments, run: &mut Run) -> Result<(), Failure> {
     let judge = arguments.judge.resolve_for_any_object()?;
+    let jobs = arguments.jobs.unwrap_or_else(cores);
     let mut coverage = Coverage::default();
     let standard_input = [PathBuf::from("-")];
     let files = if arguments.files.is_empty() { &standard_input[..] } else { &arguments.files };
     for path in files {
         let file = path.display().to_string();
         match open_input(path) {
-            Ok((reader, length)) => {
-                run.documents(&file, reader, length, |run, source, document| {
-                    let Document { line, template, content, .. } = document;
+            Ok(input) => {
+                let ask = |Document { line, template, content, .. }| {
                     let place = Place { file: file.clone(), line: Some(line) };
                     let request = request_of(content, arguments.audit);
                     let covered = judge.metadata.as_ref().map(|metadata| is_covered(metadata, &request));
-                    let asked = Asked { source, place, request };
+                    // Its source has a number, which those before it tell.
+                    let asked = Asked { source: String::new(), place, request };
                     let template = (!template.is_empty()).then_some(Place { file: template, line: None });
                     let judged = asked.judged(judge.engine.as_ref(), judge.settings.handed());
+                    (judged.map(|judged| judged.in_templates(|_, _| template.clone())), covered)
+                };
+                run.stream(&file, input, jobs, ask, |run, source, (judged, covered)| {
                     if let (Some(covered), Ok(judged)) = (covered, &judged) {
                         coverage.count(covered, judged);
                     }
-                    run.report(judged.map(|judged| judged.in_templates(|_, _| template.clone())));
+                    run.report(judged.map(|judged| judged.of_source(source)));
                 });
             }
             Err(Failure(reason)) => run.cannot_judge(&reason),

@@ -1,13 +1,15 @@
 //! The common part of the verbs that judge: a report that grows, and errors about what could not be judged.
 
-use std::cell::Cell;
-use std::io::{self, BufRead, Read, Write};
-use std::rc::Rc;
+use std::io::{self, Write};
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::arguments::{FailOn, OutputArguments, OutputFormat};
-use super::outcome::{Failure, Outcome, Told, complain, remark, written};
+use super::cut::cut;
+use super::outcome::{Failure, Input, Outcome, Told, complain, remark, written};
 use super::progress::Progress;
-use crate::input::{Document, read_documents};
+use super::side_by_side::in_order;
+use crate::input::{Document, Documents, InputError, Naming, Piece, documents};
 use crate::judged::{Judged, Judging, Summary, ignored_on_objects};
 use crate::output::writer::Writer;
 
@@ -26,7 +28,7 @@ pub(super) struct Run {
 impl Run {
     pub(super) fn new(arguments: &OutputArguments, judging: Judging) -> Self {
         let mut output: Option<(Box<dyn Write>, _)> =
-            (!arguments.quiet).then(|| (Box::new(arguments.stdout()) as _, arguments.output.writer(judging)));
+            (!arguments.quiet).then(|| (arguments.stream(), arguments.output.writer(judging)));
         let written = output.as_mut().map_or(Ok(()), |(out, writer)| writer.begin(out));
         let progress = Progress::new(output.is_some());
         let (summary, is_quiet) = (Summary::default(), arguments.quiet);
@@ -98,32 +100,47 @@ impl Run {
     pub(super) fn documents(
         &mut self,
         file: &str,
-        reader: impl BufRead,
-        length: Option<u64>,
-        mut each: impl FnMut(&mut Self, String, Document),
+        bytes: &[u8],
+        each: impl FnMut(&mut Self, String, Document),
     ) -> bool {
-        let (reader, position) = counted(reader);
-        self.progress.file(length);
-        let mut documents = read_documents(reader);
-        let first = documents.next();
-        let is_empty_list = first.is_none() && documents.met_a_list();
-        if first.is_none() && !is_empty_list {
-            self.cannot_judge(&format!("{file}: there is no object in it"));
+        let mut objects = Objects::new(self, file, each);
+        let mut documents = documents(bytes);
+        for found in documents.by_ref() {
+            objects.push(found.map(|document| (document.content.naming(), document)));
         }
-        let second = first.as_ref().and_then(|_| documents.next());
-        let is_alone = second.is_none();
-        for document in first.into_iter().chain(second).chain(documents) {
-            match document {
-                Ok(document) => {
-                    let source = document.content.source(file, document.number, is_alone);
-                    each(self, source, document);
-                }
-                Err(error) => self.cannot_judge(&format!("{file}:{}: {}", error.line, error.reason)),
+        objects.finish(documents.met_a_list())
+    }
+
+    /// Works on a stream's objects on that many threads, and gets the results in the order of the objects.
+    pub(super) fn stream<T: Send>(
+        &mut self,
+        file: &str,
+        input: Input,
+        jobs: NonZero<usize>,
+        work: impl Fn(Document) -> T + Sync,
+        each: impl FnMut(&mut Self, String, T),
+    ) {
+        self.progress.file(input.length);
+        let (position, met_a_list) = (AtomicU64::new(0), AtomicBool::new(false));
+        let mut objects = Objects::new(self, file, each);
+        let read = |pieces: Vec<Piece>| {
+            let mut documents = Documents::of(pieces.into_iter());
+            let found: Vec<Result<_, InputError>> = documents
+                .by_ref()
+                .map(|found| found.map(|document| (document.content.naming(), work(document))))
+                .collect();
+            met_a_list.fetch_or(documents.met_a_list(), Ordering::Relaxed);
+            found
+        };
+        let cut = |send: &dyn Fn(Vec<Piece>)| cut(input.reader, &position, send);
+        in_order(jobs, cut, read, |found| {
+            for found in found {
+                objects.push(found);
             }
-            self.progress.advance_to(position.get());
-        }
+            objects.run.progress.advance_to(position.load(Ordering::Relaxed));
+        });
+        objects.finish(met_a_list.into_inner());
         self.progress.finish();
-        is_empty_list
     }
 
     /// Counts a result and writes it; where standard output is closed it is only counted, for the exit code.
@@ -157,32 +174,49 @@ impl Run {
     }
 }
 
-/// A reader that tells how far it is.
-struct Counted<R> {
-    reader: R,
-    position: Rc<Cell<u64>>,
+/// The objects of a file, as they are found.
+struct Objects<'a, T, F> {
+    run: &'a mut Run,
+    file: &'a str,
+    count: usize,
+    /// The first one, until it is known whether it is alone.
+    first: Option<Found<T>>,
+    each: F,
 }
 
-fn counted<R: BufRead>(reader: R) -> (Counted<R>, Rc<Cell<u64>>) {
-    let position = Rc::new(Cell::new(0));
-    (Counted { reader, position: Rc::clone(&position) }, position)
-}
+type Found<T> = Result<(Naming, T), InputError>;
 
-impl<R: BufRead> Read for Counted<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.reader.read(buffer)?;
-        self.position.set(self.position.get() + count as u64);
-        Ok(count)
-    }
-}
-
-impl<R: BufRead> BufRead for Counted<R> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        self.reader.fill_buf()
+impl<'a, T, F: FnMut(&mut Run, String, T)> Objects<'a, T, F> {
+    fn new(run: &'a mut Run, file: &'a str, each: F) -> Self {
+        Self { run, file, count: 0, first: None, each }
     }
 
-    fn consume(&mut self, count: usize) {
-        self.position.set(self.position.get() + count as u64);
-        self.reader.consume(count);
+    fn push(&mut self, found: Found<T>) {
+        self.count += 1;
+        if self.count == 1 {
+            self.first = Some(found);
+            return;
+        }
+        if let Some(first) = self.first.take() {
+            self.tell(1, first, false);
+        }
+        self.tell(self.count, found, false);
+    }
+
+    /// Whether it was a list, and an empty one.
+    fn finish(mut self, met_a_list: bool) -> bool {
+        if let Some(alone) = self.first.take() {
+            self.tell(1, alone, true);
+        } else if self.count == 0 && !met_a_list {
+            self.run.cannot_judge(&format!("{}: there is no object in it", self.file));
+        }
+        self.count == 0 && met_a_list
+    }
+
+    fn tell(&mut self, number: usize, found: Found<T>, is_alone: bool) {
+        match found {
+            Ok((naming, found)) => (self.each)(self.run, naming.source(self.file, number, is_alone), found),
+            Err(error) => self.run.cannot_judge(&format!("{}:{}: {}", self.file, error.line, error.reason)),
+        }
     }
 }

@@ -22,12 +22,28 @@ pub enum Content {
     Manifest(Value),
 }
 
-impl Content {
-    /// As a report names it: a request that is alone in its file by that, everything else by its number too.
-    pub(crate) fn source(&self, file: &str, number: usize, is_alone: bool) -> String {
+/// How a report names what it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Naming {
+    /// A request that is alone in its file, by that.
+    ByFile,
+    ByNumber,
+}
+
+impl Naming {
+    pub(crate) fn source(self, file: &str, number: usize, is_alone: bool) -> String {
         match self {
-            Self::Request(_) if is_alone => file.to_owned(),
-            Self::Request(_) | Self::Manifest(_) => format!("{file}#{number}"),
+            Self::ByFile if is_alone => file.to_owned(),
+            Self::ByFile | Self::ByNumber => format!("{file}#{number}"),
+        }
+    }
+}
+
+impl Content {
+    pub(crate) fn naming(&self) -> Naming {
+        match self {
+            Self::Request(_) => Naming::ByFile,
+            Self::Manifest(_) => Naming::ByNumber,
         }
     }
 }

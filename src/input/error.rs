@@ -33,6 +33,8 @@ pub enum Reason {
     NoRequest,
     #[error("neither an AdmissionReview, an AdmissionRequest nor an object with apiVersion and kind")]
     Unrecognized,
+    #[error("its items were read one by one, but what stands behind them does not make it a list")]
+    NotAList,
     #[error(transparent)]
     Mistyped(#[from] Mistyped),
     #[error("more than one document")]
@@ -70,13 +72,17 @@ impl Mistyped {
     }
 }
 
+impl Reason {
+    pub(super) fn at(self, line: usize) -> InputError {
+        InputError { line, reason: self }
+    }
+}
+
 impl InputError {
     /// `line` is where the parsed text starts in the file.
     pub(super) fn json(error: &serde_json::Error, line: usize, column: usize) -> Self {
         if error.is_eof() {
-            // The end of the file is not where the mistake is.
-            let problem = "what begins here does not end".to_owned();
-            return Self { line, reason: Reason::Json { column: column + 1, problem } };
+            return Self::unended(line, column);
         }
         // The text of a data error quotes the value; reading into `Value` makes none, but a dependency's feature could.
         let problem = if error.is_data() {
@@ -88,6 +94,19 @@ impl InputError {
         };
         let column = if error.line() <= 1 { column + error.column() } else { error.column() };
         Self { line: line + error.line().saturating_sub(1), reason: Reason::Json { column, problem } }
+    }
+
+    /// What begins there does not end in the file.
+    pub(super) fn unended(line: usize, column: usize) -> Self {
+        // The end of the file is not where the mistake is.
+        let problem = "what begins here does not end".to_owned();
+        Self { line, reason: Reason::Json { column: column + 1, problem } }
+    }
+
+    /// Two items of a list have no comma between them.
+    pub(super) fn unseparated(line: usize, column: usize) -> Self {
+        let problem = "expected `,` or `]`".to_owned();
+        Self { line, reason: Reason::Json { column: column + 1, problem } }
     }
 
     /// `line` is where the parsed text starts in the file.

@@ -1,16 +1,21 @@
 //! A file line by line, one line ahead: only the line after a document tells that it has ended.
 
-use std::io::BufRead;
+use std::io::{BufRead, Read as _};
 
 use super::error::{InputError, Reason};
 
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
+/// A longer line is read in parts: a whole file can be one.
+const LONGEST: u64 = 64 * 1024;
+
 /// The lines of a file, each with its line break.
 pub(super) struct Lines<R> {
     reader: R,
-    /// The line that comes next; empty at the end of the file.
+    /// The line that comes next, or a part of it; empty at the end of the file.
     ahead: Vec<u8>,
+    /// It is a later part of a line.
+    continues: bool,
     /// Its number, from 1.
     pub(super) number: usize,
     failure: Option<InputError>,
@@ -36,15 +41,16 @@ pub(super) struct Cursor<'a> {
 
 impl<R: BufRead> Lines<R> {
     pub(super) fn new(reader: R) -> Self {
-        let mut lines = Self { reader, ahead: Vec::new(), number: 0, failure: None };
+        let mut lines = Self { reader, ahead: Vec::new(), continues: false, number: 0, failure: None };
         lines.advance();
         lines
     }
 
     fn advance(&mut self) {
+        self.continues = self.ahead.last().is_some_and(|byte| *byte != b'\n');
+        self.number += usize::from(!self.continues);
         self.ahead.clear();
-        self.number += 1;
-        if let Err(error) = self.reader.read_until(b'\n', &mut self.ahead) {
+        if let Err(error) = self.reader.by_ref().take(LONGEST).read_until(b'\n', &mut self.ahead) {
             self.ahead.clear();
             self.failure = Some(InputError { line: self.number, reason: Reason::Reading(error.to_string()) });
         }
@@ -59,9 +65,19 @@ impl<R: BufRead> Lines<R> {
         self.ahead.is_empty()
     }
 
-    /// The next line, unless a document begins or ends there.
-    pub(super) fn peek(&self) -> Option<&[u8]> {
-        (!self.is_at_end() && !is_marker(&self.ahead)).then_some(&self.ahead)
+    /// Whether the next line, or part of one, belongs to the same document.
+    pub(super) fn has_more(&self) -> bool {
+        !self.is_at_end() && (self.continues || !is_marker(&self.ahead))
+    }
+
+    /// A line begins here, and it begins with a brace.
+    pub(super) fn is_at_a_brace(&self) -> bool {
+        !self.continues && self.ahead.starts_with(b"{")
+    }
+
+    /// What comes next is not the beginning of a line.
+    pub(super) fn is_in_a_line(&self) -> bool {
+        self.continues
     }
 
     /// Moves the next line to the end of a text.

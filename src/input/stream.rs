@@ -1,14 +1,13 @@
-//! Cuts a file into its documents and reads one at a time.
+//! Cuts a file into pieces, each of which can be read by itself.
 
 use std::io::BufRead;
 
-use super::error::InputError;
 use super::json::Json;
 use super::lines::{BYTE_ORDER_MARK, Cursor, Lines, Text};
-use super::yaml::{Located, read_yaml};
+use super::piece::{Inner, Piece};
 
-/// The values of a file: those of its YAML documents and of its JSON texts. Empty documents are left out.
-pub(super) struct Values<R> {
+/// The pieces of a file, of which one is held at a time.
+pub struct Pieces<R> {
     lines: Lines<R>,
     /// The JSON texts of the piece that is being read.
     json: Option<Json>,
@@ -23,8 +22,9 @@ enum Kind {
     Empty,
 }
 
-impl<R: BufRead> Values<R> {
-    pub(super) fn new(reader: R) -> Self {
+impl<R: BufRead> Pieces<R> {
+    /// Cuts what that reads.
+    pub fn new(reader: R) -> Self {
         Self { lines: Lines::new(reader), json: None }
     }
 
@@ -38,18 +38,21 @@ impl<R: BufRead> Values<R> {
         let mut kind = Kind::Empty;
         let mut before = 0;
         loop {
+            let is_first = piece.bytes.is_empty();
             self.lines.move_to(&mut piece);
-            if before == 0 {
+            if is_first {
                 piece.strip_prefix(BYTE_ORDER_MARK);
                 piece.strip_prefix(b"...");
             }
             if kind == Kind::Empty {
                 kind = kind_of(piece.bytes.get(before..).unwrap_or_default());
             }
-            if kind == Kind::Json || self.lines.peek().is_none() {
+            if kind == Kind::Json || !self.lines.has_more() {
                 return Some((piece, kind));
             }
-            before = piece.bytes.len();
+            if !self.lines.is_in_a_line() {
+                before = piece.bytes.len();
+            }
         }
     }
 }
@@ -65,29 +68,25 @@ fn kind_of(line: &[u8]) -> Kind {
     }
 }
 
-impl<R: BufRead> Iterator for Values<R> {
-    type Item = Result<Located, InputError>;
+impl<R: BufRead> Iterator for Pieces<R> {
+    type Item = Piece;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let mut next = self.json.as_mut().and_then(|json| json.next(&mut self.lines));
-            if next.is_none() {
-                self.json = None;
-                match self.piece() {
-                    None => return self.lines.take_failure().map(Err),
-                    Some((piece, Kind::Json)) => {
-                        self.json = Some(Json::new(piece));
-                        continue;
-                    }
-                    Some((_, Kind::Empty)) => continue,
-                    Some((piece, Kind::Yaml)) => next = read_yaml(&piece).transpose(),
+            if let Some(found) = self.json.as_mut().and_then(|json| json.next(&mut self.lines)) {
+                return Some(Piece(found));
+            }
+            self.json = None;
+            let inner = match self.piece() {
+                None => Inner::Unreadable(self.lines.take_failure()?),
+                Some((piece, Kind::Json)) => {
+                    self.json = Some(Json::new(piece));
+                    continue;
                 }
-            }
-            match next {
-                Some(Err(error)) => return Some(Err(error)),
-                Some(Ok(located)) if !located.value.is_null() => return Some(Ok(located)),
-                None | Some(Ok(_)) => {}
-            }
+                Some((_, Kind::Empty)) => continue,
+                Some((piece, Kind::Yaml)) => Inner::Yaml(piece),
+            };
+            return Some(Piece(inner));
         }
     }
 }

@@ -1,5 +1,6 @@
 mod files;
 mod limits;
+mod lists;
 mod yaml;
 
 use super::{Content, documents};

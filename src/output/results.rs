@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
+use serde_json::Serializer;
+use serde_json::ser::{Formatter as _, PrettyFormatter};
 
 /// The document, as far as it is written.
 #[derive(Default)]
@@ -60,9 +62,14 @@ impl Pretty {
     }
 
     fn value(&self, out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
-        // JSON escapes a line break in a string, so each of these is one between two lines.
-        let text = serde_json::to_string_pretty(value)?.replace('\n', &self.line_break());
-        write!(out, "{text}")
+        let mut text = Vec::new();
+        let mut deep = PrettyFormatter::new();
+        for _ in &self.open {
+            // It counts what is open, and indents by that.
+            deep.begin_object(&mut io::sink())?;
+        }
+        value.serialize(&mut Serializer::with_formatter(&mut text, deep))?;
+        out.write_all(&text)
     }
 
     fn separate(&mut self, out: &mut dyn Write) -> io::Result<()> {

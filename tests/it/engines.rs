@@ -91,7 +91,7 @@ fn answer(native: &Native, request: &Value, settings: &Value, bytes: &[u8]) -> A
     let response: ValidationResponse = serde_json::from_slice(bytes).unwrap();
     let read: sdk::response::ValidationResponse = serde_json::from_slice(bytes).unwrap();
     assert_eq!(json!(read), json!(response), "Kubewarden reads another answer");
-    match judge(native, request, settings) {
+    match judge(native, request.clone(), settings) {
         Ok(answer) => {
             assert_eq!(json!(answer.response), json!(response), "read from bytes, the answer is another");
             answer

@@ -61,7 +61,7 @@ fn judge_chart(case: &str) -> [Answer; 2] {
     let revision = |version, status, rendered| Revision::new("r", namespace, version, status, rendered);
     let settings = json!({"releases": {"baseline": "record", "scope": "all"}});
     let ask = |revision: Revision<'_>, cluster: ClusterView| {
-        judge(&Native::new(cluster.into()), &creation(&revision.secret()), &settings).unwrap()
+        judge(&Native::new(cluster.into()), creation(&revision.secret()), &settings).unwrap()
     };
     let first = ask(revision(1, "pending-install", &install), cluster([]));
     let mut live = installed.left_by_install("r", namespace);
@@ -173,7 +173,7 @@ fn releases_recorded_get_what_the_corpus_says_in_words() {
             return;
         }
         for source in ["live", "record"] {
-            let answer = judge(&Native::new(replay.cluster().into()), request, &baseline(source)).unwrap();
+            let answer = judge(&Native::new(replay.cluster().into()), request.clone(), &baseline(source)).unwrap();
             let (accepted, found) = (answer.response.accepted, reported(&answer));
             let has = |start: &str| found.iter().any(|finding| finding.starts_with(start));
             let what = format!("{path} ({source}): {}", line(&answer));

@@ -41,8 +41,43 @@ fn peak_kib(child: &Child) -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
+/// How a stream is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Yaml,
+    Json,
+    /// As `kubectl` prints it: the kind comes behind the items.
+    List,
+    /// The same in one line, as the API server sends it.
+    CompactList,
+}
+
+impl Form {
+    /// What stands before all objects, between two of them, and behind all.
+    fn around(self) -> [&'static str; 3] {
+        match self {
+            Self::Yaml | Self::Json => ["", "", ""],
+            Self::List => [
+                "{\n    \"apiVersion\": \"v1\",\n    \"items\": [\n",
+                "        ,\n",
+                "    ],\n    \"kind\": \"List\"\n}\n",
+            ],
+            Self::CompactList => ["{\"apiVersion\":\"v1\",\"items\":[", ",", "],\"kind\":\"List\"}"],
+        }
+    }
+
+    fn object(self, number: usize) -> String {
+        let text = object(number, self != Self::Yaml);
+        match self {
+            Self::Yaml | Self::Json => text,
+            Self::List => format!("        {}", text.replace("\"metadata\"", "\n            \"metadata\"")),
+            Self::CompactList => text.trim_end().to_owned(),
+        }
+    }
+}
+
 /// Judges `count` objects; what it writes is read by another thread, and its memory before its input ends.
-fn judged(format: &str, is_json: bool, count: usize) -> (String, u64, usize) {
+fn judged(format: &str, form: Form, count: usize) -> (String, u64, usize) {
     let mut child = start(&["review", "-o", format]);
     let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let reader = std::thread::spawn(move || {
@@ -50,13 +85,16 @@ fn judged(format: &str, is_json: bool, count: usize) -> (String, u64, usize) {
         output.read_to_string(&mut text).unwrap();
         text
     });
+    let [before, between, behind] = form.around();
+    input.write_all(before.as_bytes()).unwrap();
     let mut bytes = 0;
     for number in 0..count {
-        let text = object(number, is_json);
+        let text = format!("{}{}", if number == 0 { "" } else { between }, form.object(number));
         bytes += text.len();
         input.write_all(text.as_bytes()).unwrap();
     }
     let peak = peak_kib(&child);
+    input.write_all(behind.as_bytes()).unwrap();
     drop(input);
     assert_eq!(child.wait().unwrap().code(), Some(0));
     (reader.join().unwrap(), peak, bytes)
@@ -65,17 +103,42 @@ fn judged(format: &str, is_json: bool, count: usize) -> (String, u64, usize) {
 #[test]
 #[cfg(target_os = "linux")]
 fn streams_of_50_megabytes_need_no_memory_of_their_own() {
-    for (format, is_json) in [("json", true), ("human", false)] {
-        let (text, peak, bytes) = judged(format, is_json, 12_500);
+    let forms = [("json", Form::Json), ("json", Form::List), ("json", Form::CompactList), ("human", Form::Yaml)];
+    for (format, form) in forms {
+        let (text, peak, bytes) = judged(format, form, 12_500);
         assert!(bytes > 50_000_000, "{bytes}");
         assert!(peak < MOST_KIB, "{format}: {peak} KiB for {bytes} bytes");
-        if is_json {
+        if format == "json" {
             let report: Value = serde_json::from_str(&text).unwrap();
-            assert_eq!(report["results"].as_array().unwrap().len(), 12_500);
+            let results = report["results"].as_array().unwrap();
+            assert_eq!(results.len(), 12_500);
+            let in_order = |(at, result): (usize, &Value)| result["object"]["name"] == format!("j{at}");
+            assert!(results.iter().enumerate().all(in_order));
         } else {
             assert!(text.ends_with("12500 objects: 0 denied, 12500 normalized, 0 with warnings\n"));
         }
     }
+}
+
+#[test]
+fn streams_are_told_alike_however_many_objects_are_judged_at_the_same_time() {
+    let mut stream: String =
+        (0..200).map(|number| format!("---\n{}", object(number, true)) + &object(number, false)).collect();
+    let list: Vec<_> = (400..900).map(|number| object(number, true)).collect();
+    let _ = write!(
+        stream,
+        "---\nkind: [\n---\n{{\"apiVersion\": \"v1\", \"items\": [{}], \"kind\": \"List\"}}",
+        list.join(",")
+    );
+    let all = |jobs: &str| {
+        let output = run(&["review", "-o", "json", "--jobs", jobs], stream.as_bytes());
+        (code(&output), stdout(&output), stderr(&output))
+    };
+    let one = all("1");
+    assert_eq!(one.0, 2, "{}", one.2);
+    assert!(one.1.contains("\"source\": \"-#901\""), "{}", one.2);
+    assert_eq!(all("2"), one);
+    assert_eq!(all("9"), one);
 }
 
 #[test]

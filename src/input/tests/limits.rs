@@ -14,8 +14,8 @@ fn refuses_deep_nesting_in_every_notation() {
         text
     });
     for file in [
-        "[".repeat(depth),
-        "{\"a\":".repeat(depth),
+        format!("{}{}", "[".repeat(depth), "]".repeat(depth)),
+        format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth)),
         format!("a: {}", "[".repeat(depth)),
         format!("a: {}", "{a: ".repeat(depth)),
         "- ".repeat(depth),
