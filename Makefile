@@ -1,6 +1,6 @@
 # Verbs only; CI calls the same ones. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup try test without-runtime test-wasm schemas shells postgresql monitoring lint deny dist docs artifacthub reproducible e2e oracle e2e-argocd e2e-kwctl e2e-kyverno guard-cost reach bench fuzz fuzz-smoke mutants playground playground-files test-playground chromium ci
+.PHONY: help setup try test without-runtime test-wasm schemas shells postgresql monitoring lint deny dist docs artifacthub reproducible reproducible-program e2e oracle e2e-argocd e2e-kwctl e2e-kyverno guard-cost reach bench fuzz fuzz-smoke mutants playground playground-files test-playground chromium ci
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stable-hooks
 SOURCES := Cargo.toml Cargo.lock crates/helm/Cargo.toml policy/Cargo.toml policy/wasm-cargo $(shell find crates/helm/src policy/src -name '*.rs')
@@ -116,7 +116,10 @@ policy.wasm: $(SOURCES) | $(WASM_OPT) ## the policy as wasm
 	$(OPTIMIZE) -Oz -o $@ $(BUILT)/stable_hooks_policy.wasm
 
 reproducible: ## two builds of policy.wasm, in different folders, have the same bytes
-	policy/reproducible
+	tools/reproducible policy.wasm policy.wasm
+
+reproducible-program: ## two builds of a release's archives, in different folders, have the same bytes
+	tools/reproducible dist dist/SHA256SUMS
 
 yardstick.wasm: Cargo.toml Cargo.lock policy/wasm-cargo tests/yardstick/Cargo.toml tests/yardstick/src/lib.rs | $(WASM_OPT)
 	policy/wasm-cargo build --profile wasm -p yardstick

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -39,22 +40,65 @@ fn found(result: &Value, rule: &str) -> BTreeSet<String> {
     result["findings"].as_array().unwrap().iter().filter(|finding| finding["rule"] == rule).map(name).collect()
 }
 
-#[test]
-fn field_charts_flip_where_an_independent_reading_says_so_and_nowhere_else() {
+/// The folders of all charts; none where they are not at hand.
+fn cases() -> Vec<PathBuf> {
     let Ok(folder) = fs::read_dir(root().join(FIELD)) else {
         eprintln!("SKIPPED: there are no real charts at {FIELD}");
-        return;
+        return Vec::new();
     };
     let mut cases: Vec<_> = folder.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
     cases.sort();
     assert!(cases.len() >= 116, "only {} charts", cases.len());
+    cases
+}
+
+fn renders(case: &Path) -> [String; 2] {
+    ["install.yaml", "upgrade.yaml"].map(|file| case.join(file).display().to_string())
+}
+
+#[test]
+fn field_charts_are_told_by_every_verb_in_every_format() {
+    const JUDGED: [&str; 7] = ["human", "json", "markdown", "sarif", "github", "policyreport", "openreports"];
+    const LISTED: [&str; 3] = ["human", "json", "markdown"];
+    const DRAWN: [&str; 5] = ["human", "markdown", "svg", "html", "json"];
+    const HOOKS: &[&str] = &["--diff", "--show-values"];
+    // One format of each for each chart: all of them meet more than a dozen.
+    for (number, case) in cases().iter().enumerate() {
+        let [install, upgrade] = renders(case);
+        let both = ["--install", &install, "--upgrade", &upgrade];
+        let told = |verb: &[&str], formats: &[&str], rest: &[&str]| {
+            let format = formats[number % formats.len()];
+            let arguments = [verb, &["-o", format], rest].concat();
+            let output = run(&arguments, b"");
+            assert!(code(&output) <= 1 && stderr(&output).is_empty(), "{arguments:?}: {}", stderr(&output));
+            // Annotations of nothing are nothing.
+            assert!(format == "github" || !output.stdout.is_empty(), "{arguments:?}");
+        };
+        told(&["chart"], &JUDGED, &both);
+        told(&["chart"], &LISTED, &[&both[..], HOOKS].concat());
+        told(&["chart", "--argocd"], &LISTED, &both);
+        told(&["timeline"], &DRAWN, &both);
+        told(&["timeline", "--argocd"], &DRAWN, &both);
+        told(&["review"], &JUDGED, &[&install, &upgrade]);
+        told(&["review", "--audit", "--all"], &JUDGED, &[&upgrade]);
+        let mended = run(&["fix", &upgrade], b"");
+        assert_eq!(run(&["fix"], &mended.stdout).stdout, mended.stdout, "{upgrade}: mended twice is not mended once");
+    }
+}
+
+#[test]
+fn field_charts_flip_where_an_independent_reading_says_so_and_nowhere_else() {
+    let cases = cases();
+    if cases.is_empty() {
+        return;
+    }
     let mut failures = Vec::new();
     let mut denied = BTreeSet::new();
     for case in &cases {
         let name = case.file_name().unwrap().to_str().unwrap();
         let oracle: Value = serde_json::from_slice(&fs::read(case.join("case.json")).unwrap()).unwrap();
         let oracle = &oracle["oracle"];
-        let [install, upgrade] = ["install.yaml", "upgrade.yaml"].map(|file| case.join(file).display().to_string());
+        let [install, upgrade] = renders(case);
         let arguments = ["chart", "--install", &install, "--upgrade", &upgrade, "-n", "apps", "-o", "json"];
         let output = run(&arguments, b"");
         let result = crate::chart_renders::result(&output);
