@@ -111,11 +111,15 @@ impl Cluster {
 
     /// Deletes an object; that it is gone already is fine.
     pub fn delete(&self, kind: &str, namespace: &str, name: &str, params: &DeleteParams) {
-        let api = self.api(api_version(kind), kind, namespace);
-        match self.runtime.block_on(api.delete(name, params)) {
+        match self.try_delete(kind, namespace, name, params) {
             Err(error) if !is_not_found(&error) => panic!("cannot delete {kind} {namespace}/{name}: {error}"),
             _ => {}
         }
+    }
+
+    /// The same, where the API server may be away.
+    pub(crate) fn try_delete(&self, kind: &str, namespace: &str, name: &str, params: &DeleteParams) -> kube::Result<()> {
+        self.runtime.block_on(self.api(api_version(kind), kind, namespace).delete(name, params)).map(|_| ())
     }
 
     fn api(&self, api_version: &str, kind: &str, namespace: &str) -> Api<DynamicObject> {

@@ -212,7 +212,8 @@ impl Shared {
             if let Some(since) = pod.leaves {
                 if since.elapsed() > GRACE {
                     drop(pod.take());
-                    self.host.cluster.delete("Pod", NAMESPACE, &pod.name, &DeleteParams::default().grace_period(0));
+                    // It is tried again in a moment.
+                    let _ = self.host.cluster.try_delete("Pod", NAMESPACE, &pod.name, &DeleteParams::default().grace_period(0));
                 }
                 continue;
             }
