@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use anyhow::{Context, Result, anyhow};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::kubelet::{Host, Kubelet, LABEL};
 use super::modules::Modules;
@@ -107,20 +107,34 @@ impl Stack {
         reasons
     }
 
-    /// What the names of the records are that the API server let in although a policy could not be asked.
+    /// What the API server's audit log says of each object that was created there: its name, and the annotations.
     #[must_use]
-    pub fn let_in_unjudged(&self, namespace: &str) -> Vec<String> {
+    pub fn audited(&self, namespace: &str) -> Vec<(String, Map<String, Value>)> {
         let events = self.world.plane.audited().expect("the API server audits");
-        let is_unjudged = |event: &&Value| {
-            let annotations = event.get("annotations").and_then(Value::as_object);
-            annotations.is_some_and(|annotations| annotations.keys().any(|key| key.starts_with("failed-open.")))
-        };
-        let text = |event: &Value, field: &str| {
+        let of_object = |event: &Value, field: &str| {
             let found = event.get("objectRef").and_then(|object| object.get(field)).and_then(Value::as_str);
             found.unwrap_or_default().to_owned()
         };
-        let of_namespace = events.iter().filter(|event| text(event, "namespace") == namespace);
-        of_namespace.filter(is_unjudged).map(|event| text(event, "name")).collect()
+        let events = events.iter().filter(|event| of_object(event, "namespace") == namespace);
+        let annotations =
+            |event: &Value| event.get("annotations").and_then(Value::as_object).cloned().unwrap_or_default();
+        events.map(|event| (of_object(event, "name"), annotations(event))).collect()
+    }
+
+    /// The names of the objects that the API server let in although a policy could not be asked.
+    #[must_use]
+    pub fn let_in_unjudged(&self, namespace: &str) -> Vec<String> {
+        let is_unjudged =
+            |annotations: &Map<String, Value>| annotations.keys().any(|key| key.starts_with("failed-open."));
+        let mut names: Vec<_> = self
+            .audited(namespace)
+            .into_iter()
+            .filter(|(_, annotations)| is_unjudged(annotations))
+            .map(|(name, _)| name)
+            .collect();
+        names.sort();
+        names.dedup();
+        names
     }
 
     /// Whether it is policy-server itself that answers.

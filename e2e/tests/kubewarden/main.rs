@@ -4,6 +4,7 @@
 
 #![expect(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a scenario fails by panicking")]
 
+mod care;
 mod reports;
 mod rollout;
 mod stage;
@@ -54,7 +55,8 @@ fn main() -> ExitCode {
 }
 
 fn run() -> ExitCode {
-    let scenarios: Vec<_> = [rollout::SCENARIOS, reports::SCENARIOS].into_iter().flatten().collect();
+    care::assert_complete();
+    let scenarios: Vec<_> = [rollout::SCENARIOS, care::SCENARIOS, reports::SCENARIOS].into_iter().flatten().collect();
     let entry = |scenario: &&Scenario| {
         let Scenario { section, name, about, .. } = scenario;
         Entry { section, name, about, harm: None }

@@ -1,5 +1,6 @@
 //! One scenario's namespaces, one for each Helm, and what is applied to the cluster around them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::thread;
@@ -143,6 +144,27 @@ impl<'stack> Stage<'stack> {
         });
     }
 
+    /// What may be left of us, by kind and name.
+    pub(crate) fn traces(&self) -> BTreeSet<String> {
+        let cluster_wide = [
+            "ClusterAdmissionPolicy",
+            "ClusterRole",
+            "ClusterRoleBinding",
+            "MutatingWebhookConfiguration",
+            "PolicyServer",
+            "ValidatingWebhookConfiguration",
+        ];
+        let of_kubewarden = ["ConfigMap", "Deployment", "Pod", "PodDisruptionBudget", "Secret", "Service", "ServiceAccount"];
+        let places = cluster_wide.map(|kind| (kind, "")).into_iter().chain(of_kubewarden.map(|kind| (kind, NAMESPACE)));
+        let places = places.chain([("Report", "")]);
+        let name = |object: &Value| object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        places
+            .flat_map(|(kind, place)| {
+                self.cluster().list(kind, place).into_iter().map(move |object| format!("{kind} {}", name(&object)))
+            })
+            .collect()
+    }
+
     /// Does the same with both Helms at once; both say the same.
     pub(crate) fn with_each_helm<T: PartialEq + std::fmt::Debug + Send>(&self, act: impl Fn(&Scene<'_>) -> T + Sync) -> T {
         let [three, four] = thread::scope(|scope| {
@@ -193,6 +215,12 @@ pub(crate) fn migration(kind: &str, name: &str, annotations: &Value) -> Value {
     }
     let pod = json!({"restartPolicy": "Never", "containers": [{"name": "migrate", "image": "orders:1"}]});
     json!({"apiVersion": "batch/v1", "kind": kind, "metadata": metadata, "spec": {"template": {"spec": pod}}})
+}
+
+/// What the API server says, without the address that a Service has in this run.
+pub(crate) fn without_address(text: &str) -> String {
+    let words = text.split_whitespace().map(|word| if word.starts_with("127.32.0.") { "…:" } else { word });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// A text of this repository.
