@@ -4,6 +4,7 @@
 //! are servers.
 
 mod kubelet;
+mod load;
 mod modules;
 mod real;
 mod resolver;

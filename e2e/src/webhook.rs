@@ -39,7 +39,7 @@ use lookups::LiveCluster;
 pub(crate) const MOST_BYTES: usize = 2 * 1024 * 1024;
 
 /// policy-server's limit is 2 seconds by default; a busy machine must not fail a test.
-const TIMEOUT: Duration = Duration::from_secs(8);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The two annotated modules, compiled once.
 pub struct Policies {
@@ -239,7 +239,7 @@ pub struct Answered {
     pub body: String,
 }
 
-async fn send(client: &Client, policy: &str, content_type: &str, body: Vec<u8>) -> Answered {
+pub(crate) async fn send(client: &Client, policy: &str, content_type: &str, body: Vec<u8>) -> Answered {
     let request = Request::post(format!("/validate/{policy}"))
         .header(CONTENT_TYPE, content_type)
         .body(Body::from(body))

@@ -96,7 +96,7 @@ impl Drop for StandIn {
 fn served(id: &str, entry: Entry, modules: &Modules, view: &Cluster) -> Result<Served> {
     let settings = Some(entry.settings).filter(Value::is_object).unwrap_or_else(|| json!({}));
     let lookups = Lookups { live: LiveCluster(view.clone()), granted: entry.context_aware_resources };
-    let policy = modules.find(&entry.module)?.with_cluster(Arc::new(lookups));
+    let policy = modules.find(&entry.module, Arc::new(lookups))?;
     check_settings(&policy, &settings).map_err(|error| anyhow!("policy {id}: {error}"))?;
     Ok(Served {
         policy: Arc::new(policy),

@@ -4,6 +4,7 @@
 
 #![expect(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a scenario fails by panicking")]
 
+mod bad_day;
 mod care;
 mod reports;
 mod rollout;
@@ -56,7 +57,7 @@ fn main() -> ExitCode {
 
 fn run() -> ExitCode {
     care::assert_complete();
-    let scenarios: Vec<_> = [rollout::SCENARIOS, care::SCENARIOS, reports::SCENARIOS].into_iter().flatten().collect();
+    let scenarios: Vec<_> = [rollout::SCENARIOS, care::SCENARIOS, reports::SCENARIOS, bad_day::SCENARIOS].into_iter().flatten().collect();
     let entry = |scenario: &&Scenario| {
         let Scenario { section, name, about, .. } = scenario;
         Entry { section, name, about, harm: None }
