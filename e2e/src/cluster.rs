@@ -118,7 +118,13 @@ impl Cluster {
     }
 
     /// The same, where the API server may be away.
-    pub(crate) fn try_delete(&self, kind: &str, namespace: &str, name: &str, params: &DeleteParams) -> kube::Result<()> {
+    pub(crate) fn try_delete(
+        &self,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+        params: &DeleteParams,
+    ) -> kube::Result<()> {
         self.runtime.block_on(self.api(api_version(kind), kind, namespace).delete(name, params)).map(|_| ())
     }
 

@@ -63,10 +63,7 @@ impl Served {
                  not allow mutations."
             );
             fields.retain(|field, _| !matches!(field.as_str(), "patch" | "patchType"));
-            fields.extend([
-                ("allowed".to_owned(), json!(false)),
-                ("status".to_owned(), json!({"message": message})),
-            ]);
+            fields.extend([("allowed".to_owned(), json!(false)), ("status".to_owned(), json!({"message": message}))]);
         }
         if let Some(own) = &self.message
             && fields.get("allowed") == Some(&json!(false))

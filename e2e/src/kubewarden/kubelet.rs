@@ -185,7 +185,8 @@ impl Shared {
         // Nobody is sent to a server that ends.
         self.route()?;
         for (uid, (pod, server)) in ours.into_iter().filter(|(uid, _)| !known.contains(uid)) {
-            let mut new = self.new_pod(text(pod, "/metadata/name"), server, pod.get("spec").cloned().unwrap_or_default());
+            let mut new =
+                self.new_pod(text(pod, "/metadata/name"), server, pod.get("spec").cloned().unwrap_or_default());
             if is_leaving(pod) {
                 new.leaves = Some(Instant::now());
             } else {
@@ -213,14 +214,20 @@ impl Shared {
                 if since.elapsed() > GRACE {
                     drop(pod.take());
                     // It is tried again in a moment.
-                    let _ = self.host.cluster.try_delete("Pod", NAMESPACE, &pod.name, &DeleteParams::default().grace_period(0));
+                    let _ = self.host.cluster.try_delete(
+                        "Pod",
+                        NAMESPACE,
+                        &pod.name,
+                        &DeleteParams::default().grace_period(0),
+                    );
                 }
                 continue;
             }
             match pod.take() {
                 State::Ended { why, at } => {
                     pod.state = State::Ended { why, at };
-                    let again = matches!(&pod.state, State::Ended { why, at } if why == KILLED && at.elapsed() > RESTART);
+                    let again =
+                        matches!(&pod.state, State::Ended { why, at } if why == KILLED && at.elapsed() > RESTART);
                     self.says(pod, false);
                     if again && !is_out {
                         self.start_server(pod);
@@ -258,7 +265,8 @@ impl Shared {
         let (config, secret) = (get("ConfigMap")?, get("Secret")?);
         let policies = config.pointer("/data/policies.yml").and_then(Value::as_str).context("no policies.yml")?;
         let pem = |name: &str| {
-            let encoded = secret.get("data").and_then(|data| data.get(name)).and_then(Value::as_str).unwrap_or_default();
+            let encoded =
+                secret.get("data").and_then(|data| data.get(name)).and_then(Value::as_str).unwrap_or_default();
             BASE64_STANDARD.decode(encoded).context("the Secret has no certificate")
         };
         let identity = [pem("tls.crt")?, pem("tls.key")?];
@@ -290,11 +298,13 @@ impl Shared {
             State::Ended { why, .. } => json!({"waiting": {"reason": "CrashLoopBackOff", "message": why}}),
             State::Serves(_) | State::Starts(_) => json!({"running": {}}),
         };
-        let of_scheduler = conditions.into_iter().filter(|condition| condition.get("type") == Some(&json!("PodScheduled")));
+        let of_scheduler =
+            conditions.into_iter().filter(|condition| condition.get("type") == Some(&json!("PodScheduled")));
         let conditions: Vec<_> = of_scheduler
-            .chain(["Initialized", "Ready", "ContainersReady"].map(|kind| {
-                json!({"type": kind, "status": if kind == "Initialized" { "True" } else { ready }})
-            }))
+            .chain(
+                ["Initialized", "Ready", "ContainersReady"]
+                    .map(|kind| json!({"type": kind, "status": if kind == "Initialized" { "True" } else { ready }})),
+            )
             .collect();
         let status = json!({"status": {
             "phase": "Running", "conditions": conditions,

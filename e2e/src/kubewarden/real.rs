@@ -1,5 +1,6 @@
 //! policy-server itself in a Pod's place, set up by the variables and the files of that Pod.
 
+use std::env;
 use std::fs;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::Path;
@@ -9,8 +10,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::modules;
 use super::kubelet::variable;
+use super::modules;
 use crate::process::{Process, mortal};
 
 pub(super) struct Real {
@@ -50,7 +51,12 @@ impl Real {
             fs::write(folder.join(file), content).with_context(|| format!("cannot write {file}"))?;
         }
         let mut command = mortal(program);
-        command.args(["--addr", &address.ip().to_string()]).env("KUBECONFIG", folder.join("kubeconfig"));
+        command
+            .args(["--addr", &address.ip().to_string()])
+            // A Pod has its own variables and nobody else's.
+            .env_clear()
+            .env("PATH", env::var_os("PATH").unwrap_or_default())
+            .env("KUBECONFIG", folder.join("kubeconfig"));
         for entry in spec.pointer("/containers/0/env").and_then(Value::as_array).into_iter().flatten() {
             let text = |field| entry.get(field).and_then(Value::as_str).unwrap_or_default();
             // The container's paths are in the Pod's folder.
@@ -79,7 +85,8 @@ impl Real {
 pub(super) fn as_user(kubeconfig: &Path, user: &str) -> Result<String> {
     let text = fs::read_to_string(kubeconfig).context("cannot read the kubeconfig")?;
     let mut config: Value = serde_json::from_str(&text).context("the kubeconfig is JSON")?;
-    let found = config.pointer_mut("/users/0/user").and_then(Value::as_object_mut).context("the kubeconfig has a user")?;
+    let found =
+        config.pointer_mut("/users/0/user").and_then(Value::as_object_mut).context("the kubeconfig has a user")?;
     found.insert("as".to_owned(), json!(user));
     Ok(config.to_string())
 }

@@ -40,7 +40,13 @@ impl Reports {
 }
 
 /// One run of it over the whole cluster.
-pub(crate) fn scan(program: &Path, cluster: &Cluster, kubeconfig: &Path, folder: &Path, reports: Reports) -> Result<Run> {
+pub(crate) fn scan(
+    program: &Path,
+    cluster: &Cluster,
+    kubeconfig: &Path,
+    folder: &Path,
+    reports: Reports,
+) -> Result<Run> {
     let job = cluster.find("CronJob", NAMESPACE, "audit-scanner").context("the chart makes no CronJob")?;
     let pod = job.pointer("/spec/jobTemplate/spec/template/spec").context("a CronJob has Pods")?;
     for (mount, secret) in mounts(pod) {
@@ -77,14 +83,16 @@ fn mounts(pod: &Value) -> Vec<(String, String)> {
 
 /// Those of the CronJob, with the kind of reports that is wanted.
 fn arguments(pod: &Value, folder: &Path, reports: Reports) -> Result<Vec<String>> {
-    let command = pod.pointer("/containers/0/command").and_then(Value::as_array).context("the scanner has a command")?;
+    let command =
+        pod.pointer("/containers/0/command").and_then(Value::as_array).context("the scanner has a command")?;
     let mut arguments: Vec<_> = command.iter().skip(1).filter_map(Value::as_str).map(str::to_owned).collect();
     for argument in &mut arguments {
         if argument.starts_with("/pki/") || argument.starts_with("/client-cert/") {
             *argument = format!("{}{argument}", folder.display());
         }
     }
-    let kind = arguments.iter().position(|argument| argument == "--report-kind").and_then(|at| arguments.get_mut(at + 1));
+    let kind =
+        arguments.iter().position(|argument| argument == "--report-kind").and_then(|at| arguments.get_mut(at + 1));
     let kind = kind.context("the CronJob says which reports it writes")?;
     ensure!(kind == Reports::OpenReports.option(), "the chart's default is {kind} now");
     reports.option().clone_into(kind);

@@ -85,8 +85,7 @@ async fn accept(listener: TcpListener, behind: Arc<Behind>) {
 
 async fn pump(behind: &Behind, mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) {
     let mut buffer = vec![0; 64 * 1024];
-    loop {
-        let Ok(read @ 1..) = from.read(&mut buffer).await else { break };
+    while let Ok(read @ 1..) = from.read(&mut buffer).await {
         while behind.hangs.load(Ordering::Relaxed) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

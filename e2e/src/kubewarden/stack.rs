@@ -9,11 +9,11 @@ use std::thread;
 use anyhow::{Context, Result, anyhow};
 use serde_json::{Map, Value, json};
 
+use super::Kubewarden;
 use super::kubelet::{Host, Kubelet, LABEL};
 use super::modules::Modules;
 use super::scanner::{Reports, scan};
 use super::service::Service;
-use super::Kubewarden;
 use crate::control_plane::{ControlPlane, Extras};
 use crate::helm::Run;
 use crate::network;
@@ -21,7 +21,7 @@ use crate::tools::{self, Tools};
 use crate::webhook::Policies;
 use crate::world::World;
 
-/// The PolicyServer that we ship.
+/// The `PolicyServer` that we ship.
 pub const SERVER: &str = "stable-hooks";
 
 /// Where Pods find the API server: the first address of the control plane's range.

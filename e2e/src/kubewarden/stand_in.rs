@@ -133,14 +133,14 @@ async fn respond(
     Json(review): Json<AdmissionReview>,
     origin: Origin,
 ) -> Response {
-    let Some(served) = server.policies.get(&id).cloned() else {
+    let Some(policy) = server.policies.get(&id).cloned() else {
         return (StatusCode::NOT_FOUND, "no such policy").into_response();
     };
     let Ok(_worker) = server.workers.acquire().await else {
         return (StatusCode::INTERNAL_SERVER_ERROR, "the server ends").into_response();
     };
     // A policy computes and waits for its lookups, which an async task must not.
-    match tokio::task::spawn_blocking(move || served.review(&id, origin, review.request)).await {
+    match tokio::task::spawn_blocking(move || policy.review(&id, origin, review.request)).await {
         Ok(response) => Json(json!({
             "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response,
         }))

@@ -13,7 +13,7 @@ use stable_hooks_e2e::kubewarden::{NAMESPACE, NEXT, Reports, SERVER, Stack};
 use stable_hooks_e2e::page::Page;
 
 use crate::rollout::{self, flip_is_denied, flip_is_denied_again, states};
-use crate::stage::{POLICIES, Stage, migration};
+use crate::stage::{POLICIES, Stage, create, migration};
 use crate::{Report, Scenario};
 
 const SECTION: &str = "What else the rollout page says";
@@ -90,7 +90,11 @@ pub(crate) fn assert_complete() {
     let steps = [rollout::WATCH, rollout::READ, rollout::PROTECT, rollout::FAIL_CLOSED];
     let others = [ACCEPT, RECORDS, SETTINGS, ONE_NAMESPACE, VERSION, AWAY];
     let run: BTreeSet<_> = steps.iter().chain(&others).flat_map(|heading| page.commands_below(heading)).collect();
-    assert_eq!(run, page.commands().into_iter().collect(), "each command of docs/rollout.md is below one of these headings");
+    assert_eq!(
+        run,
+        page.commands().into_iter().collect(),
+        "each command of docs/rollout.md is below one of these headings"
+    );
 }
 
 fn accepts_once(stack: &Stack) -> Report {
@@ -104,7 +108,10 @@ fn accepts_once(stack: &Stack) -> Report {
         assert!(again.success, "{}", again.stderr);
         accepted.warnings().iter().map(|warning| scene.shown(warning)).collect::<Vec<_>>()
     });
-    Report::new("It goes through, and what it costs is said as a warning. The next upgrade flips nothing any more.", said)
+    Report::new(
+        "It goes through, and what it costs is said as a warning. The next upgrade flips nothing any more.",
+        said,
+    )
 }
 
 fn records(stack: &Stack) -> Report {
@@ -128,7 +135,10 @@ fn records(stack: &Stack) -> Report {
         assert_eq!(scene.snapshot(), before);
         vec![scene.shown(&upgrade.denial().expect("a denial says why"))]
     });
-    Report::new("With `base` there is a warning, and Helm fails halfway. With records it is denied, and nothing has changed.", said)
+    Report::new(
+        "With `base` there is a warning, and Helm fails halfway. With records it is denied, and nothing has changed.",
+        said,
+    )
 }
 
 fn settings(stack: &Stack) -> Report {
@@ -235,10 +245,12 @@ fn one_namespace(stack: &Stack) -> Report {
     wait_for("the policy is served", || stage.is_settled("default", "AdmissionPolicy", namespace).then_some(()));
     let plain = migration("ServiceAccount", "plain", &json!({}));
     for scene in [elsewhere, shop] {
-        let _ = stage.create(scene, &plain).succeeds();
+        let _ = create(scene, &plain).succeeds();
     }
     let flip = ["annotate", "serviceaccount", "plain", "helm.sh/hook=pre-upgrade"];
-    let denied = wait_for("the API server asks", || Some(shop.kubectl(&[&flip[..], &["--dry-run=server"]].concat())).filter(|run| !run.success));
+    let denied = wait_for("the API server asks", || {
+        Some(shop.kubectl(&[&flip[..], &["--dry-run=server"]].concat())).filter(|run| !run.success)
+    });
     assert!(denied.is_denied_by("identity-flip"), "{}", denied.stderr);
     let _ = elsewhere.kubectl(&flip).succeeds();
     // A release's record is nothing that this policy looks at; its objects are.
@@ -259,7 +271,8 @@ fn image(stack: &Stack) -> Report {
     let page = crate::stage::read("docs/rollout.md");
     let (_, rest) = page.split_once("```yaml\n").expect("a kustomization");
     let (kustomization, _) = rest.split_once("```").expect("its end");
-    let (before, rest) = kustomization.split_once("https://github.com/stable-hooks/stable-hooks//").expect("the overlay");
+    let (before, rest) =
+        kustomization.split_once("https://github.com/stable-hooks/stable-hooks//").expect("the overlay");
     let (folder, after) = rest.split_once("?ref=").expect("its version");
     let (_, after) = after.split_once('\n').expect("more");
     let own = stage.scene().folder().join("own");
@@ -274,7 +287,9 @@ fn image(stack: &Stack) -> Report {
     stage.settle();
     wait_for("the Pods have the image", || {
         let pods = stage.pods(SERVER);
-        let is_new = |pod: &Value| pod["spec"]["containers"][0]["image"].as_str().is_some_and(|image| image.ends_with(":v1.36.1"));
+        let is_new = |pod: &Value| {
+            pod["spec"]["containers"][0]["image"].as_str().is_some_and(|image| image.ends_with(":v1.36.1"))
+        };
         (pods.len() == 2 && pods.iter().all(|pod| is_new(pod) && has_condition(pod, "Ready"))).then_some(())
     });
     states(&stage, "monitor", "Ignore");
@@ -287,11 +302,11 @@ fn own_namespace(stack: &Stack) -> Report {
     let stage = Stage::with(stack, "own namespace", "base");
     let account = migration("ServiceAccount", "unknown", &json!({"helm.sh/hook": "pre-update"}));
     let file = stage.scene().file("own", &account);
-    let create = || -> Run { stage.kubectl(&format!("create --dry-run=server -n {NAMESPACE} -f {file}")).succeeds() };
-    assert_eq!(create().warnings(), Vec::<String>::new());
+    let dry_run = || -> Run { stage.kubectl(&format!("create --dry-run=server -n {NAMESPACE} -f {file}")).succeeds() };
+    assert_eq!(dry_run().warnings(), Vec::<String>::new());
     let patch = json!({"spec": {"allowInsideAdmissionControllerNamespace": true}});
     let _ = stage.kubectl(&format!("patch {POLICIES} stable-hooks --type merge -p {patch}")).succeeds();
-    wait_for("the API server asks there too", || Some(create().warnings()).filter(|warnings| !warnings.is_empty()));
+    wait_for("the API server asks there too", || Some(dry_run().warnings()).filter(|warnings| !warnings.is_empty()));
     Report::new("Before, nothing is said; after, the policy warns there as everywhere.", Vec::new())
 }
 

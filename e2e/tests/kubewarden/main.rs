@@ -57,7 +57,8 @@ fn main() -> ExitCode {
 
 fn run() -> ExitCode {
     care::assert_complete();
-    let scenarios: Vec<_> = [rollout::SCENARIOS, care::SCENARIOS, reports::SCENARIOS, bad_day::SCENARIOS].into_iter().flatten().collect();
+    let scenarios: Vec<_> =
+        [rollout::SCENARIOS, care::SCENARIOS, reports::SCENARIOS, bad_day::SCENARIOS].into_iter().flatten().collect();
     let entry = |scenario: &&Scenario| {
         let Scenario { section, name, about, .. } = scenario;
         Entry { section, name, about, harm: None }
@@ -88,7 +89,8 @@ fn skipped() -> ExitCode {
 }
 
 fn introduction() -> Result<String> {
-    let (kubewarden, plane) = (pinned("kubewarden", "github.com/kubewarden/adm-controller")?, control_plane_versions()?);
+    let (kubewarden, plane) =
+        (pinned("kubewarden", "github.com/kubewarden/adm-controller")?, control_plane_versions()?);
     let (helm3, helm4) = (pinned("helm3", "helm.sh/helm/v3")?, pinned("helm4", "helm.sh/helm/v4")?);
     Ok(format!(
         "# Proof: Kubewarden\n\n\

@@ -110,7 +110,8 @@ fn compares(stack: &Stack, reports: Reports, format: &str) -> Report {
         found.len(),
     );
     for (rule, results) in &table {
-        let cell = |level: &str| results.iter().find(|(found, _)| *found == level).map_or("", |(_, result)| result.as_str());
+        let cell =
+            |level: &str| results.iter().find(|(found, _)| *found == level).map_or("", |(_, result)| result.as_str());
         let _ = writeln!(seen, "| `{rule}` | {} |", ["off", "warn", "deny", "fix"].map(cell).join(" | "));
     }
     is_gone_with_its_object(scene, reports, &found);
@@ -187,7 +188,7 @@ fn offline(scene: &Scene<'_>, asked: &Asked, format: &str) -> BTreeMap<String, S
         if result["result"] == "fail" {
             "fail".clone_into(worst);
         }
-        *words = format!("{words} {}", text(&result["message"])).trim().to_owned();
+        format!("{words} {}", text(&result["message"])).trim().clone_into(words);
     }
     said
 }

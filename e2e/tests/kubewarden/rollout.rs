@@ -5,7 +5,7 @@ use stable_hooks_e2e::cluster::wait_for;
 use stable_hooks_e2e::kubewarden::{Reports, Stack};
 use stable_hooks_e2e::scene::Scene;
 
-use crate::stage::{POLICIES, Stage, migration, without_address};
+use crate::stage::{POLICIES, Stage, create, migration, without_address};
 use crate::{Report, Scenario};
 
 const SECTION: &str = "The rollout, step by step";
@@ -61,13 +61,13 @@ fn watches(stack: &Stack) -> Report {
             "Gone: Job orders-migrations, ServiceAccount orders-migrations."
         );
         let hook = hook_without_weight();
-        let created = stage.create(scene, &hook).succeeds();
+        let created = create(scene, &hook).succeeds();
         assert_eq!(created.warnings(), Vec::<String>::new());
         assert_eq!(scene.get("Job", "by-hand")["metadata"]["annotations"], hook["metadata"]["annotations"]);
         assert!(found_in_audit(stack, scene, RECORD).contains("release-identity-flip"));
         assert!(found_in_audit(stack, scene, "by-hand").contains("hook-weight"));
         let unknown = migration("ServiceAccount", "unknown", &json!({"helm.sh/hook": "pre-update"}));
-        let warned = stage.create(scene, &unknown).succeeds();
+        let warned = create(scene, &unknown).succeeds();
         warned.warnings().iter().map(|warning| scene.shown(warning)).collect::<Vec<_>>()
     });
     let seen = "Both policies are active and their webhooks let a server's absence pass. The upgrade goes through, and nobody is\n\
@@ -78,13 +78,14 @@ fn watches(stack: &Stack) -> Report {
 
 fn reports(stack: &Stack) -> Report {
     let stage = Stage::with(stack, "reports", "overlays/monitor");
-    let _ = stage.create(stage.scene(), &hook_without_weight()).succeeds();
+    let _ = create(stage.scene(), &hook_without_weight()).succeeds();
     let scanned = stack.scan(Reports::OpenReports).succeeds();
     assert!(!scanned.stdout.contains("\"level\":\"error\""), "{}", scanned.stdout);
     let [shown, offline] = &stage.run(READ)[..] else { panic!("two commands") };
     let namespace = &stage.scene().namespace;
     let lines = shown.stdout.lines().filter(|line| line.starts_with(namespace));
-    let mut counted: Vec<_> = lines.map(|line| line.split_whitespace().skip(2).take(5).collect::<Vec<_>>().join(" ")).collect();
+    let mut counted: Vec<_> =
+        lines.map(|line| line.split_whitespace().skip(2).take(5).collect::<Vec<_>>().join(" ")).collect();
     counted.sort();
     // Pass, fail, warn, error, skip: the releases policy is not audited.
     assert_eq!(counted, ["0 1 0 0 1", "1 0 0 0 1"], "{}", shown.stdout);
@@ -106,7 +107,7 @@ fn protects(stack: &Stack) -> Report {
     states(&stage, "protect", "Ignore");
     let mut said = stage.with_each_helm(|scene| {
         let denial = flip_is_denied(scene);
-        let _ = stage.create(scene, &hook_without_weight()).succeeds();
+        let _ = create(scene, &hook_without_weight()).succeeds();
         let normal = json!({
             "helm.sh/hook": "pre-install,pre-upgrade", "helm.sh/hook-delete-policy": "before-hook-creation",
             "helm.sh/hook-weight": "10",
@@ -114,7 +115,9 @@ fn protects(stack: &Stack) -> Report {
         assert_eq!(scene.get("Job", "by-hand")["metadata"]["annotations"], normal);
         vec![denial]
     });
-    let back = stage.kubectl(&format!("patch {POLICIES} stable-hooks-releases --type merge -p {{\"spec\":{{\"mode\":\"monitor\"}}}}"));
+    let back = stage.kubectl(&format!(
+        "patch {POLICIES} stable-hooks-releases --type merge -p {{\"spec\":{{\"mode\":\"monitor\"}}}}"
+    ));
     said.push(back.fails().stderr.trim_end().to_owned());
     let seen = "Both policies protect. The upgrade is denied and nothing has changed; the hook Job is stored in its normal form.\n\
                 Kubewarden does not let a policy go back.";
@@ -123,7 +126,7 @@ fn protects(stack: &Stack) -> Report {
 
 fn fails_closed(stack: &Stack) -> Report {
     let stage = Stage::with(stack, "fail closed", "base");
-    let _ = stage.with_each_helm(|scene| {
+    stage.with_each_helm(|scene| {
         let _ = scene.install("orders", "upgrade-only-hook", &[]).succeeds();
         let _ = scene.install("let-in", "upgrade-only-hook", &[]).succeeds();
         scene.settle();
@@ -182,7 +185,8 @@ pub(crate) fn flip_is_denied_again(scene: &Scene<'_>) -> String {
 fn found_in_audit(stack: &Stack, scene: &Scene<'_>, name: &str) -> String {
     wait_for(&format!("the audit log names {name}"), || {
         let audited = stack.audited(&scene.namespace);
-        let mut annotations = audited.into_iter().filter(|(found, _)| found == name).flat_map(|(_, annotations)| annotations);
+        let mut annotations =
+            audited.into_iter().filter(|(found, _)| found == name).flat_map(|(_, annotations)| annotations);
         let findings = annotations.find(|(key, _)| key.ends_with(".kubewarden.admission/findings"))?;
         findings.1.as_str().map(str::to_owned)
     })
@@ -195,7 +199,7 @@ pub(crate) fn states(stage: &Stage<'_>, mode: &str, failure_policy: &str) {
     assert_eq!(policies.len(), 2, "{POLICIES}");
     for policy in &policies {
         let webhook = stage.webhook(policy).expect("the controller makes a webhook");
-        let state = [&policy["spec"]["mode"], &policy["status"]["mode"], &webhook["failurePolicy"]].map(Value::as_str);
-        assert_eq!(state, [Some(mode), Some(mode), Some(failure_policy)], "{policy}");
+        let found = [&policy["spec"]["mode"], &policy["status"]["mode"], &webhook["failurePolicy"]].map(Value::as_str);
+        assert_eq!(found, [Some(mode), Some(mode), Some(failure_policy)], "{policy}");
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
 use serde_json::{Value, json};
 use stable_hooks_e2e::cluster::{Cluster, has_condition, wait_for};
@@ -70,7 +70,9 @@ impl<'stack> Stage<'stack> {
 
     /// Waits until all servers have what the policies say, and the API server asks them.
     pub(crate) fn settle(&self) {
-        wait_for("the policies are served as they are", || self.is_settled(SERVER, "ClusterAdmissionPolicy", "").then_some(()));
+        wait_for("the policies are served as they are", || {
+            self.is_settled(SERVER, "ClusterAdmissionPolicy", "").then_some(())
+        });
         self.wait_until_asked();
     }
 
@@ -79,20 +81,27 @@ impl<'stack> Stage<'stack> {
         let name = format!("policy-server-{server}");
         let Some(config) = self.cluster().find("ConfigMap", NAMESPACE, &name) else { return false };
         let Some(deployment) = self.cluster().find("Deployment", NAMESPACE, &name) else { return false };
-        let policies: Vec<_> =
-            self.cluster().list(kind, namespace).into_iter().filter(|policy| policy["spec"]["policyServer"] == server).collect();
-        let served: Value =
-            serde_json::from_str(config["data"]["policies.yml"].as_str().unwrap_or("{}")).expect("the controller writes JSON");
+        let policies: Vec<_> = self
+            .cluster()
+            .list(kind, namespace)
+            .into_iter()
+            .filter(|policy| policy["spec"]["policyServer"] == server)
+            .collect();
+        let entries: Value = serde_json::from_str(config["data"]["policies.yml"].as_str().unwrap_or("{}"))
+            .expect("the controller writes JSON");
         let version = &config["metadata"]["resourceVersion"];
         let pods = self.pods(server);
         let wanted = deployment["spec"]["replicas"].as_u64().unwrap_or_default();
-        policies.len() == served.as_object().map_or(0, serde_json::Map::len)
-            && policies.iter().all(|policy| is_served(policy, &served) && is_active(policy) && self.is_hooked(policy))
+        policies.len() == entries.as_object().map_or(0, serde_json::Map::len)
+            && policies.iter().all(|policy| is_served(policy, &entries) && is_active(policy) && self.is_hooked(policy))
             && deployment["spec"]["template"]["metadata"]["labels"]["kubewarden/config-version"] == *version
             && u64::try_from(pods.len()) == Ok(wanted)
             && pods.iter().all(|pod| has_condition(pod, "Ready"))
             && pods.iter().all(|pod| pod["metadata"]["labels"]["kubewarden/config-version"] == *version)
-            && pods.iter().all(|pod| pod["spec"]["containers"][0]["image"] == deployment["spec"]["template"]["spec"]["containers"][0]["image"])
+            && pods.iter().all(|pod| {
+                pod["spec"]["containers"][0]["image"]
+                    == deployment["spec"]["template"]["spec"]["containers"][0]["image"]
+            })
     }
 
     pub(crate) fn pods(&self, server: &str) -> Vec<Value> {
@@ -106,10 +115,14 @@ impl<'stack> Stage<'stack> {
 
     /// The webhook that the controller has made of a policy.
     pub(crate) fn webhook(&self, policy: &Value) -> Option<Value> {
-        let kind =
-            if policy["spec"]["mutating"] == true { "MutatingWebhookConfiguration" } else { "ValidatingWebhookConfiguration" };
+        let kind = if policy["spec"]["mutating"] == true {
+            "MutatingWebhookConfiguration"
+        } else {
+            "ValidatingWebhookConfiguration"
+        };
         let (name, namespace) = (policy["metadata"]["name"].as_str()?, policy["metadata"]["namespace"].as_str());
-        let name = namespace.map_or(format!("clusterwide-{name}"), |namespace| format!("namespaced-{namespace}-{name}"));
+        let name =
+            namespace.map_or(format!("clusterwide-{name}"), |namespace| format!("namespaced-{namespace}-{name}"));
         Some(self.cluster().find(kind, "", &name)?["webhooks"][0].clone())
     }
 
@@ -154,7 +167,8 @@ impl<'stack> Stage<'stack> {
             "PolicyServer",
             "ValidatingWebhookConfiguration",
         ];
-        let of_kubewarden = ["ConfigMap", "Deployment", "Pod", "PodDisruptionBudget", "Secret", "Service", "ServiceAccount"];
+        let of_kubewarden =
+            ["ConfigMap", "Deployment", "Pod", "PodDisruptionBudget", "Secret", "Service", "ServiceAccount"];
         let places = cluster_wide.map(|kind| (kind, "")).into_iter().chain(of_kubewarden.map(|kind| (kind, NAMESPACE)));
         let places = places.chain([("Report", "")]);
         let name = |object: &Value| object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
@@ -166,22 +180,25 @@ impl<'stack> Stage<'stack> {
     }
 
     /// Does the same with both Helms at once; both say the same.
-    pub(crate) fn with_each_helm<T: PartialEq + std::fmt::Debug + Send>(&self, act: impl Fn(&Scene<'_>) -> T + Sync) -> T {
+    pub(crate) fn with_each_helm<T: PartialEq + std::fmt::Debug + Send>(
+        &self,
+        act: impl Fn(&Scene<'_>) -> T + Sync,
+    ) -> T {
         let [three, four] = thread::scope(|scope| {
             let act = &act;
-            self.scenes.each_ref().map(|scene| scope.spawn(move || act(scene))).map(|thread| thread.join())
+            self.scenes.each_ref().map(|scene| scope.spawn(move || act(scene))).map(ScopedJoinHandle::join)
         })
         .map(|said| said.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         assert_eq!(three, four, "both Helms");
         four
     }
+}
 
-    /// A manifest for `kubectl create`, which is what anybody may have written.
-    pub(crate) fn create(&self, scene: &Scene<'_>, object: &Value) -> Run {
-        let kind = object["kind"].as_str().unwrap_or_default();
-        let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        scene.kubectl(&["create", "-f", &scene.file(&format!("{kind}-{name}"), object)])
-    }
+/// A manifest for `kubectl create`, which is what anybody may have written.
+pub(crate) fn create(scene: &Scene<'_>, object: &Value) -> Run {
+    let kind = object["kind"].as_str().unwrap_or_default();
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    scene.kubectl(&["create", "-f", &scene.file(&format!("{kind}-{name}"), object)])
 }
 
 /// A folder that a command fetches from the repository is here as well.
@@ -208,8 +225,7 @@ pub(crate) fn is_active(policy: &Value) -> bool {
 
 /// A Job or a ServiceAccount that is a migration, with these annotations.
 pub(crate) fn migration(kind: &str, name: &str, annotations: &Value) -> Value {
-    let metadata =
-        json!({"name": name, "labels": {"stable-hooks/migration": "true"}, "annotations": annotations});
+    let metadata = json!({"name": name, "labels": {"stable-hooks/migration": "true"}, "annotations": annotations});
     if kind == "ServiceAccount" {
         return json!({"apiVersion": "v1", "kind": kind, "metadata": metadata});
     }
