@@ -103,9 +103,16 @@ impl Kubelet {
         Self { shared, thread: Some(thread) }
     }
 
-    /// Kills the server in one Pod of a policy-server.
-    pub(crate) fn kill_one(&self, server: &str) {
-        self.kill(server, 1);
+    /// Kills the server in one Pod of a policy-server, if another one serves; whether it did.
+    pub(crate) fn kill_one(&self, server: &str) -> bool {
+        let serving = {
+            let pods = self.shared.pods.lock().unwrap_or_else(PoisonError::into_inner);
+            pods.values().filter(|pod| pod.server == server && matches!(pod.state, State::Serves(_))).count()
+        };
+        if serving > 1 {
+            self.kill(server, 1);
+        }
+        serving > 1
     }
 
     /// Kills the servers in all its Pods; none is started again until it is over.

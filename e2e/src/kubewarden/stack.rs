@@ -79,9 +79,10 @@ impl Stack {
         run.expect("the audit scanner is started")
     }
 
-    /// Kills one policy-server; its Pod starts it again, as a kubelet does.
-    pub fn kill_one(&self) {
-        self.kubelet.kill_one(SERVER);
+    /// Kills one policy-server while another serves; its Pod starts it again, as a kubelet does. Whether one was killed.
+    #[must_use]
+    pub fn kill_one(&self) -> bool {
+        self.kubelet.kill_one(SERVER)
     }
 
     /// Kills all policy-servers, and none comes back until `outage_is_over`.
