@@ -1,6 +1,6 @@
 # Verbs only; CI calls the same ones. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup try test without-runtime test-wasm schemas shells postgresql monitoring lint deny dist docs artifacthub reproducible reproducible-program e2e oracle e2e-argocd e2e-kwctl e2e-kyverno guard-cost reach bench fuzz fuzz-smoke mutants playground playground-files test-playground chromium ci
+.PHONY: help setup try test without-runtime test-wasm schemas shells postgresql monitoring lint deny dist docs artifacthub reproducible reproducible-program e2e oracle e2e-argocd e2e-kubewarden e2e-kwctl e2e-kyverno kubewarden-load guard-cost reach bench fuzz fuzz-smoke mutants playground playground-files test-playground chromium ci
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stable-hooks
 SOURCES := Cargo.toml Cargo.lock crates/helm/Cargo.toml policy/Cargo.toml policy/wasm-cargo $(shell find crates/helm/src policy/src -name '*.rs')
@@ -181,6 +181,14 @@ e2e-kwctl: annotated-policy.wasm annotated-releases-policy.wasm annotated-yardst
 	cargo build
 	set -- $$(e2e/tools/build kustomize yq) && PATH="$$1:$$2:$$PATH" \
 	STABLE_HOOKS="$(DEBUG)/stable-hooks" bats e2e
+
+e2e-kubewarden: annotated-policy.wasm annotated-releases-policy.wasm ## the whole of Kubewarden on the same API server, by its own charts
+	cargo build
+	PATH="$(DEBUG):$$PATH" cargo test -p stable-hooks-e2e --test kubewarden
+
+kubewarden-load: annotated-policy.wasm annotated-releases-policy.wasm annotated-yardstick.wasm ## how long two policy-servers take beside a guest that does nothing: the table in docs/load.md
+	cargo build
+	PATH="$(DEBUG):$$PATH" cargo test --release -p stable-hooks-e2e --test load
 
 e2e-kyverno: annotated-policy.wasm annotated-releases-policy.wasm ## the policy asked by the real Kyverno and its CLI
 	"$$(e2e/tools/build kyverno)/kubectl-kyverno" test policy/kyverno/tests --remove-color

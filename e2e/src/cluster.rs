@@ -68,9 +68,13 @@ impl Cluster {
     /// All objects of a kind in a namespace, by name.
     #[must_use]
     pub fn list(&self, kind: &str, namespace: &str) -> Vec<Value> {
-        let list = self.runtime.block_on(self.api(api_version(kind), kind, namespace).list(&ListParams::default()));
-        let list = list.unwrap_or_else(|error| panic!("cannot list {kind} of {namespace}: {error}"));
-        list.items.into_iter().map(to_value).collect()
+        self.try_list(kind, namespace).unwrap_or_else(|error| panic!("cannot list {kind} of {namespace}: {error}"))
+    }
+
+    /// The same, where the API server may be away.
+    pub(crate) fn try_list(&self, kind: &str, namespace: &str) -> kube::Result<Vec<Value>> {
+        let list = self.runtime.block_on(self.api(api_version(kind), kind, namespace).list(&ListParams::default()))?;
+        Ok(list.items.into_iter().map(to_value).collect())
     }
 
     pub fn create(&self, object: &Value) -> Value {
@@ -99,13 +103,29 @@ impl Cluster {
         self.runtime.block_on(api.patch(name, &PatchParams::default(), &Patch::Merge(patch))).map(to_value)
     }
 
+    /// The same for the status alone.
+    pub(crate) fn merge_status(&self, kind: &str, namespace: &str, name: &str, patch: &Value) -> kube::Result<Value> {
+        let api = self.api(api_version(kind), kind, namespace);
+        self.runtime.block_on(api.patch_status(name, &PatchParams::default(), &Patch::Merge(patch))).map(to_value)
+    }
+
     /// Deletes an object; that it is gone already is fine.
     pub fn delete(&self, kind: &str, namespace: &str, name: &str, params: &DeleteParams) {
-        let api = self.api(api_version(kind), kind, namespace);
-        match self.runtime.block_on(api.delete(name, params)) {
+        match self.try_delete(kind, namespace, name, params) {
             Err(error) if !is_not_found(&error) => panic!("cannot delete {kind} {namespace}/{name}: {error}"),
             _ => {}
         }
+    }
+
+    /// The same, where the API server may be away.
+    pub(crate) fn try_delete(
+        &self,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+        params: &DeleteParams,
+    ) -> kube::Result<()> {
+        self.runtime.block_on(self.api(api_version(kind), kind, namespace).delete(name, params)).map(|_| ())
     }
 
     fn api(&self, api_version: &str, kind: &str, namespace: &str) -> Api<DynamicObject> {
@@ -156,6 +176,10 @@ fn api_version(kind: &str) -> &'static str {
         "ClusterRole" | "ClusterRoleBinding" | "Role" | "RoleBinding" => "rbac.authorization.k8s.io/v1",
         "Application" | "AppProject" => "argoproj.io/v1alpha1",
         "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" => "admissionregistration.k8s.io/v1",
+        "AdmissionPolicy" | "ClusterAdmissionPolicy" | "PolicyServer" => "policies.kubewarden.io/v1",
+        "PodDisruptionBudget" => "policy/v1",
+        "PolicyReport" => "wgpolicyk8s.io/v1alpha2",
+        "Report" => "openreports.io/v1alpha1",
         _ => "v1",
     }
 }

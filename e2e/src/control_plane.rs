@@ -4,17 +4,18 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::certificates::Authority;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, wait_for};
 use crate::process::Process;
 use crate::tools::Tools;
 
@@ -26,30 +27,49 @@ const POLL: Duration = Duration::from_millis(100);
 const ATTEMPTS: u32 = 3;
 const PORT_TAKEN: &str = "address already in use";
 
+const API_SERVER: &str = "kube-apiserver";
+const AUDIT_LOG: &str = "audit.log";
+
+/// What a suite wants of it beyond the usual.
+#[derive(Default)]
+pub struct Extras {
+    /// KWOK leaves Pods with this label alone: another kubelet has them.
+    pub left_alone: Option<&'static str>,
+    /// The API server writes down what it is asked to create.
+    pub audits: bool,
+}
+
 pub struct ControlPlane {
     // Ended in this order, so that nobody misses a server.
-    _processes: Vec<Process>,
+    processes: Mutex<Vec<Process>>,
     pub cluster: Cluster,
     pub kubeconfig: PathBuf,
     pub(crate) authority: Authority,
     folder: TempDir,
     /// Where etcd is.
     etcd: String,
+    /// How the API server was started.
+    api_server: Vec<String>,
 }
 
 impl ControlPlane {
     /// Starts everything; the thread that calls this has to live until the end.
     pub fn start(tools: &Tools) -> Result<Self> {
+        Self::start_with(tools, &Extras::default())
+    }
+
+    /// The same with more.
+    pub fn start_with(tools: &Tools, extras: &Extras) -> Result<Self> {
         for _ in 1..ATTEMPTS {
-            match Self::try_start(tools) {
+            match Self::try_start(tools, extras) {
                 Err(error) if format!("{error:#}").contains(PORT_TAKEN) => {}
                 result => return result,
             }
         }
-        Self::try_start(tools)
+        Self::try_start(tools, extras)
     }
 
-    fn try_start(tools: &Tools) -> Result<Self> {
+    fn try_start(tools: &Tools, extras: &Extras) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("stable-hooks-e2e-").tempdir().context("no temporary folder")?;
         let authority = Authority::new()?;
         let path = folder.path();
@@ -74,7 +94,11 @@ impl ControlPlane {
             ],
         )?;
         let file = |name: &str| path.join(name).display().to_string();
-        servers.start(&program("kube-apiserver"), &api_server(path, &client_url, api))?;
+        let mut arguments = api_server(path, &client_url, api);
+        if extras.audits {
+            arguments.extend(auditing(path)?);
+        }
+        servers.start(&program(API_SERVER), &arguments)?;
         let cluster = Cluster::connect(&kubeconfig)?;
         servers.wait_for("the API server", || cluster.is_ready())?;
 
@@ -102,7 +126,7 @@ impl ControlPlane {
             &[
                 with_config,
                 "--manage-all-nodes".to_owned(),
-                format!("--config={}", tools.kwok.join("stages.yaml").display()),
+                format!("--config={}", stages(tools, extras, path)?.display()),
             ],
         )?;
         cluster.create(&json!({
@@ -113,7 +137,33 @@ impl ControlPlane {
         servers.wait_for("the ServiceAccount of a namespace", || {
             cluster.find("ServiceAccount", "default", "default").is_some()
         })?;
-        Ok(Self { _processes: servers.last_first(), cluster, kubeconfig, authority, folder, etcd: client_url })
+        let processes = Mutex::new(servers.last_first());
+        Ok(Self { processes, cluster, kubeconfig, authority, folder, etcd: client_url, api_server: arguments })
+    }
+
+    /// Kills the API server; what is running without it is up to who calls this.
+    pub fn stop_api_server(&self) {
+        let mut processes = self.processes.lock().unwrap_or_else(PoisonError::into_inner);
+        processes.retain(|process| process.name() != API_SERVER);
+    }
+
+    /// Starts it again; the thread that calls this has to live until the end.
+    pub fn start_api_server(&self, tools: &Tools) -> Result<()> {
+        let process = Process::start(&tools.kubernetes.join(API_SERVER), &self.api_server, self.folder())?;
+        // Ended after those that ask it.
+        let mut processes = self.processes.lock().unwrap_or_else(PoisonError::into_inner);
+        let etcd = processes.len().saturating_sub(1);
+        processes.insert(etcd, process);
+        drop(processes);
+        wait_for("the API server is back", || self.cluster.is_ready().then_some(()));
+        Ok(())
+    }
+
+    /// What the API server has written down of each request, where it audits.
+    pub fn audited(&self) -> Result<Vec<Value>> {
+        let text = fs::read_to_string(self.folder().join(AUDIT_LOG)).context("the API server does not audit")?;
+        // The last line may still be written.
+        Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
     }
 
     /// A second API server of the same cluster, with one option more; its address. It runs until it is dropped.
@@ -204,6 +254,45 @@ fn api_server(folder: &Path, etcd: &str, port: u16) -> Vec<String> {
         // A Service that is called is on the loopback interface, where nobody answers.
         "--service-cluster-ip-range=127.32.0.0/24".to_owned(),
     ]
+}
+
+/// Only what begins an operation is of interest, and no content of it.
+fn auditing(folder: &Path) -> Result<[String; 2]> {
+    let policy = json!({
+        "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
+        "rules": [
+            {"level": "Metadata", "verbs": ["create"], "resources": [
+                {"group": "", "resources": ["secrets", "serviceaccounts"]}, {"group": "batch", "resources": ["jobs"]},
+            ]},
+            {"level": "None"},
+        ],
+    });
+    let file = folder.join("audit-policy.json");
+    fs::write(&file, policy.to_string()).context("cannot write the audit policy")?;
+    Ok([
+        format!("--audit-policy-file={}", file.display()),
+        format!("--audit-log-path={}", folder.join(AUDIT_LOG).display()),
+    ])
+}
+
+/// What KWOK does with nodes and Pods.
+fn stages(tools: &Tools, extras: &Extras, folder: &Path) -> Result<PathBuf> {
+    let shipped = tools.kwok.join("stages.yaml");
+    let Some(label) = extras.left_alone else { return Ok(shipped) };
+    let text = fs::read_to_string(&shipped).with_context(|| format!("cannot read {}", shipped.display()))?;
+    let mut own = text;
+    // The stage that says of a new Pod that it is ready, and the one that ends Pods.
+    for condition in [
+        "    - key: '.status.phase'\n      operator: 'In'\n      values:\n      - 'Pending'\n",
+        "    - key: '.metadata.deletionTimestamp'\n      operator: 'Exists'\n",
+    ] {
+        ensure!(own.matches(condition).count() == 1, "{} has other stages", shipped.display());
+        let other = format!("{condition}    - key: '.metadata.labels[\"{label}\"]'\n      operator: 'DoesNotExist'\n");
+        own = own.replace(condition, &other);
+    }
+    let file = folder.join("stages.yaml");
+    fs::write(&file, own).context("cannot write KWOK's stages")?;
+    Ok(file)
 }
 
 fn write_files(folder: &Path, authority: &Authority, api: u16) -> Result<PathBuf> {

@@ -1,9 +1,24 @@
 //! Kubewarden as its own charts install it, with its real controller beside the control plane instead of in it.
 //!
-//! Its Pods, the policy server's too, only look as if they ran: KWOK says that they are ready, and nobody listens.
+//! Its Pods only look as if they ran: KWOK says that they are ready, and nobody listens. In a `Stack` those of policy-servers
+//! are servers.
+
+mod kubelet;
+mod load;
+mod modules;
+mod real;
+mod resolver;
+mod scanner;
+mod service;
+mod stack;
+mod stand_in;
+
+pub use modules::NEXT;
+pub use scanner::Reports;
+pub use stack::{SERVER, Stack};
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
@@ -20,7 +35,8 @@ use crate::tools::{Tools, build};
 pub const NAMESPACE: &str = "kubewarden";
 
 pub struct Kubewarden {
-    program: PathBuf,
+    /// The programs and the charts.
+    built: PathBuf,
     folder: PathBuf,
     kubeconfig: PathBuf,
     ports: [u16; 2],
@@ -33,13 +49,10 @@ impl Kubewarden {
     pub fn start(plane: &ControlPlane, tools: &Tools) -> Result<Self> {
         let built = build("kubewarden")?;
         let helm = Helm::new(Major::Four, tools, &plane.kubeconfig, plane.folder(), NAMESPACE);
-        for chart in ["kubewarden-crds", "kubewarden-controller"] {
-            let path = built.join(chart);
-            let installed = helm.run(&["install", chart, &path.to_string_lossy(), "--create-namespace"]);
-            ensure!(installed.success, "{chart} cannot be installed: {}", installed.stderr);
-        }
+        install(&helm, &built, "kubewarden-crds", &["--set", "installPolicyReportCRDs=true"])?;
+        install(&helm, &built, "kubewarden-controller", &[])?;
         let kubewarden = Self {
-            program: built.join("controller"),
+            built,
             folder: plane.folder().join(NAMESPACE),
             kubeconfig: plane.kubeconfig.clone(),
             ports: free_ports()?,
@@ -51,6 +64,17 @@ impl Kubewarden {
         Ok(kubewarden)
     }
 
+    /// The chart with the server of namespaces' own policies.
+    pub(crate) fn install_defaults(&self, plane: &ControlPlane, tools: &Tools) -> Result<()> {
+        let helm = Helm::new(Major::Four, tools, &plane.kubeconfig, plane.folder(), NAMESPACE);
+        install(&helm, &self.built, "kubewarden-defaults", &[])
+    }
+
+    /// The audit scanner.
+    pub(crate) fn scanner(&self) -> PathBuf {
+        self.built.join("audit-scanner")
+    }
+
     /// Kills the controller.
     pub fn stop(&self) {
         drop(self.running.lock().unwrap_or_else(PoisonError::into_inner).take());
@@ -59,7 +83,7 @@ impl Kubewarden {
     /// Starts the controller; the thread that calls this has to live for as long as the controller shall.
     pub fn come_back(&self) -> Result<()> {
         let [webhooks, health] = self.ports;
-        let mut command = mortal(&self.program);
+        let mut command = mortal(&self.built.join("controller"));
         command
             .args([
                 format!("--deployments-namespace={NAMESPACE}"),
@@ -107,4 +131,12 @@ impl Kubewarden {
         }
         Ok(())
     }
+}
+
+fn install(helm: &Helm, built: &Path, chart: &str, more: &[&str]) -> Result<()> {
+    let path = built.join(chart);
+    let path = path.to_string_lossy();
+    let installed = helm.run(&[&["install", chart, &path, "--create-namespace"], more].concat());
+    ensure!(installed.success, "{chart} cannot be installed: {}", installed.stderr);
+    Ok(())
 }

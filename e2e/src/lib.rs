@@ -3,9 +3,11 @@
 //! ```text
 //!  tools          Go programs at pinned versions, built once (`e2e/tools/build`)
 //!  control_plane  etcd, API server, controller manager, scheduler, KWOK in the kubelet's place
+//!  policy_server  what policy-server makes of a policy's verdict
 //!  webhook        the annotated wasm as policy-server would serve it, registered as Kubewarden would register it
 //!  world          all of that, started once
-//!  kubewarden     Kubewarden as its charts install it, with its real controller, for the tests that want it
+//!  kubewarden     Kubewarden as its charts install it, with its real controller, for the tests that want it; the whole of
+//!                 it where a test wants its policy-servers and its audit scanner too
 //!  kyverno        Kyverno's admission controller, for the tests that want it
 //!  scene          one scenario: a namespace of its own, Helm in one version, with the policy or without
 //!  argocd         Argo CD in that world, and Applications of it
@@ -33,6 +35,7 @@ pub mod kyverno;
 pub mod network;
 pub mod oracle;
 pub mod page;
+mod policy_server;
 pub mod process;
 pub mod proof;
 pub mod scene;

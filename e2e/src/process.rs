@@ -48,6 +48,10 @@ impl Process {
         Ok(Self { child, name: name.to_owned(), log })
     }
 
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Why it is not running any more, with the end of its log.
     pub fn failure(&mut self) -> Option<String> {
         let status: ExitStatus = self.child.try_wait().ok().flatten()?;

@@ -26,7 +26,6 @@ impl<World> Scenario<World> {
 }
 
 /// Runs what the command line asks for, which is that of Rust's own tests; then compares the proof, if there is one.
-#[expect(clippy::print_stdout, clippy::print_stderr, reason = "a test run tells how it went")]
 #[must_use]
 pub fn run<World: Send + Sync + 'static>(
     scenarios: Vec<Scenario<World>>,
@@ -35,9 +34,31 @@ pub fn run<World: Send + Sync + 'static>(
 ) -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(SIDE_BY_SIDE);
+    run_as(&arguments, scenarios, start, proof)
+}
+
+/// The same, one scenario after the other, in the thread that started the world.
+#[must_use]
+pub fn run_in_order<World: Send + Sync + 'static>(
+    scenarios: Vec<Scenario<World>>,
+    start: impl FnOnce() -> Result<World>,
+    proof: Option<&Proof>,
+) -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = Some(1);
+    run_as(&arguments, scenarios, start, proof)
+}
+
+#[expect(clippy::print_stdout, clippy::print_stderr, reason = "a test run tells how it went")]
+fn run_as<World: Send + Sync + 'static>(
+    arguments: &Arguments,
+    scenarios: Vec<Scenario<World>>,
+    start: impl FnOnce() -> Result<World>,
+    proof: Option<&Proof>,
+) -> ExitCode {
     if arguments.list {
         let names = scenarios.into_iter().map(|scenario| Trial::test(scenario.name, || Ok(())));
-        return libtest_mimic::run(&arguments, names.collect()).exit_code();
+        return libtest_mimic::run(arguments, names.collect()).exit_code();
     }
     // Started here, because the control plane lives no longer than the thread that starts it.
     let world = match start() {
@@ -54,7 +75,7 @@ pub fn run<World: Send + Sync + 'static>(
             Ok(())
         })
     });
-    let conclusion = libtest_mimic::run(&arguments, trials.collect());
+    let conclusion = libtest_mimic::run(arguments, trials.collect());
     drop(world);
     let mut failed = conclusion.num_failed;
     match proof {

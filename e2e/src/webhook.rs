@@ -1,6 +1,6 @@
 //! The policy behind HTTPS, with policy-server's semantics, registered as Kubewarden would register it.
 
-mod lookups;
+pub(crate) mod lookups;
 pub(crate) mod registration;
 
 use std::collections::BTreeMap;
@@ -22,31 +22,29 @@ use axum::routing::post;
 use axum::{Json, Router};
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use kube::Client;
 use kube::client::Body;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use stable_hooks::engine::{Answer, ask};
 use stable_hooks_host::cluster::ClusterView;
 use stable_hooks_host::runtime::Policy;
 use tokio::sync::Semaphore;
 
 use crate::certificates::{Authority, Identity};
 use crate::cluster::Cluster;
+use crate::policy_server::{Origin, Served};
 use lookups::LiveCluster;
 
 /// policy-server's limit.
-const MOST_BYTES: usize = 2 * 1024 * 1024;
+pub(crate) const MOST_BYTES: usize = 2 * 1024 * 1024;
 
 /// policy-server's limit is 2 seconds by default; a busy machine must not fail a test.
-const TIMEOUT: Duration = Duration::from_secs(8);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The two annotated modules, compiled once.
 pub struct Policies {
-    objects: Policy,
-    releases: Policy,
+    pub(crate) objects: Policy,
+    pub(crate) releases: Policy,
 }
 
 impl Policies {
@@ -85,15 +83,14 @@ pub struct Webhook {
     name: String,
     address: SocketAddr,
     identity: Identity,
-    served: Arc<Served>,
+    served: Arc<Server>,
     cluster: Cluster,
     /// `None` while it is stopped.
     running: Mutex<Option<Handle<SocketAddr>>>,
 }
 
-struct Served {
-    policies: BTreeMap<&'static str, Arc<Policy>>,
-    settings: Value,
+struct Server {
+    policies: BTreeMap<&'static str, Served>,
     delay: Duration,
     requests: AtomicUsize,
     /// As many policies run at once as there are cores, as in policy-server; a policy that waits is not on the clock.
@@ -112,12 +109,19 @@ impl Webhook {
     ) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").context("no free port for the webhook")?;
         let live = Arc::new(LiveCluster(view.clone()));
-        let served = Served {
-            policies: BTreeMap::from([
-                ("objects", Arc::new(policies.objects.with_cluster(live.clone()))),
-                ("releases", Arc::new(policies.releases.with_cluster(live))),
-            ]),
+        // Kubewarden's controller lets those mutate whose `ClusterAdmissionPolicy` says so.
+        let serve = |policy: Policy| Served {
+            may_mutate: policy.metadata().is_some_and(|metadata| metadata.mutating),
+            policy: Arc::new(policy),
             settings: options.settings.clone(),
+            monitors: false,
+            message: None,
+        };
+        let served = Server {
+            policies: BTreeMap::from([
+                ("objects", serve(policies.objects.with_cluster(live.clone()))),
+                ("releases", serve(policies.releases.with_cluster(live))),
+            ]),
             delay: options.delay,
             requests: AtomicUsize::new(0),
             workers: Semaphore::new(thread::available_parallelism()?.get()),
@@ -235,7 +239,7 @@ pub struct Answered {
     pub body: String,
 }
 
-async fn send(client: &Client, policy: &str, content_type: &str, body: Vec<u8>) -> Answered {
+pub(crate) async fn send(client: &Client, policy: &str, content_type: &str, body: Vec<u8>) -> Answered {
     let request = Request::post(format!("/validate/{policy}"))
         .header(CONTENT_TYPE, content_type)
         .body(Body::from(body))
@@ -247,16 +251,16 @@ async fn send(client: &Client, policy: &str, content_type: &str, body: Vec<u8>) 
 }
 
 #[derive(Deserialize)]
-struct AdmissionReview {
-    request: Map<String, Value>,
+pub(crate) struct AdmissionReview {
+    pub(crate) request: Map<String, Value>,
 }
 
 async fn validate(
-    State(served): State<Arc<Served>>,
-    Route(policy): Route<String>,
+    State(served): State<Arc<Server>>,
+    Route(id): Route<String>,
     Json(review): Json<AdmissionReview>,
 ) -> Response {
-    let Some(policy) = served.policies.get(policy.as_str()).cloned() else {
+    let Some(policy) = served.policies.get(id.as_str()).cloned() else {
         return (StatusCode::NOT_FOUND, "no such policy").into_response();
     };
     served.requests.fetch_add(1, Ordering::Relaxed);
@@ -264,50 +268,14 @@ async fn validate(
     let Ok(_worker) = served.workers.acquire().await else {
         return (StatusCode::INTERNAL_SERVER_ERROR, "the server ends").into_response();
     };
-    let settings = served.settings.clone();
     // A policy computes and waits for its lookups, which an async task must not.
-    match tokio::task::spawn_blocking(move || answer(&policy, review.request, &settings)).await {
+    match tokio::task::spawn_blocking(move || policy.review(&id, Origin::Validate, review.request)).await {
         Ok(response) => Json(json!({
             "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response,
         }))
         .into_response(),
         Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, "the policy could not be asked").into_response(),
     }
-}
-
-fn answer(policy: &Policy, mut request: Map<String, Value>, settings: &Value) -> Value {
-    let uid = request.get("uid").cloned().unwrap_or_default();
-    // policy-server reads the request into a type and writes it again: what is null is left out.
-    request.retain(|_, value| !value.is_null());
-    match ask(policy, &Value::Object(request), settings) {
-        Ok(answer) => respond(uid, policy, answer),
-        Err(error) => refusal(&uid, &format!("internal server error: Guest call failure: {error}")),
-    }
-}
-
-fn respond(uid: Value, policy: &Policy, answer: Answer) -> Value {
-    let Answer { response, patch } = answer;
-    let patch = Some(patch).filter(|patch| response.accepted && !patch.0.is_empty());
-    if patch.is_some() && !policy.metadata().is_some_and(|metadata| metadata.mutating) {
-        return refusal(&uid, "the policy attempted to mutate the request, but it is not allowed to");
-    }
-    let status = (response.message.is_some() || response.code.is_some())
-        .then(|| json!({"message": response.message, "code": response.code}));
-    let mut admission = json!({
-        "uid": uid, "allowed": response.accepted, "status": status,
-        "patchType": patch.as_ref().map(|_| "JSONPatch"),
-        "patch": patch.map(|patch| BASE64_STANDARD.encode(json!(patch).to_string())),
-        "auditAnnotations": response.audit_annotations, "warnings": response.warnings,
-    });
-    if let Some(fields) = admission.as_object_mut() {
-        fields.retain(|_, value| !value.is_null());
-    }
-    admission
-}
-
-/// The policy has not judged; policy-server says so with this code.
-fn refusal(uid: &Value, message: &str) -> Value {
-    json!({"uid": uid, "allowed": false, "status": {"message": message, "code": 500}})
 }
 
 impl Drop for Webhook {

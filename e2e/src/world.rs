@@ -47,6 +47,12 @@ impl World {
         Ok(Self { tools, policies: None, _webhooks: Vec::new(), plane })
     }
 
+    /// A control plane that was started otherwise.
+    #[must_use]
+    pub fn of(tools: Tools, plane: ControlPlane) -> Self {
+        Self { tools, policies: None, _webhooks: Vec::new(), plane }
+    }
+
     #[must_use]
     pub fn cluster(&self) -> &Cluster {
         &self.plane.cluster

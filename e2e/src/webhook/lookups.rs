@@ -8,7 +8,7 @@ use stable_hooks_host::runtime::KubernetesCapability;
 
 use crate::cluster::Cluster;
 
-pub(super) struct LiveCluster(pub(super) Cluster);
+pub(crate) struct LiveCluster(pub(crate) Cluster);
 
 #[derive(Deserialize)]
 struct Query {

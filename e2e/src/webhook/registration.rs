@@ -25,7 +25,7 @@ impl Webhook {
     /// Makes the configuration that the module's metadata and the manifest that we ship ask for.
     fn configure(&self, policy: &str, options: &Options, bundle: &str) {
         let (name, shipped) = shipped(policy);
-        let metadata = self.served.policies.get(policy).and_then(|policy| policy.metadata());
+        let metadata = self.served.policies.get(policy).and_then(|served| served.policy.metadata());
         let metadata = metadata.expect("the module is annotated");
         let kind = if metadata.mutating { "MutatingWebhookConfiguration" } else { "ValidatingWebhookConfiguration" };
         self.cluster.create(&json!({

@@ -2,7 +2,10 @@ module stable-hooks/e2e/tools/kubewarden
 
 go 1.26.0
 
-tool github.com/kubewarden/adm-controller/cmd/controller
+tool (
+	github.com/kubewarden/adm-controller/cmd/audit-scanner
+	github.com/kubewarden/adm-controller/cmd/controller
+)
 
 require (
 	cel.dev/expr v0.25.1 // indirect
@@ -45,6 +48,7 @@ require (
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
+	github.com/openreports/reports-api v0.2.1 // indirect
 	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
 	github.com/prometheus/client_golang v1.23.2 // indirect
 	github.com/prometheus/client_model v0.6.2 // indirect
@@ -95,6 +99,7 @@ require (
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.2 // indirect
+	sigs.k8s.io/wg-policy-prototypes v0.0.0-20230505033312-51c21979086a // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
