@@ -29,6 +29,15 @@ pub(crate) struct Trouble {
     pub(crate) what: &'static str,
     /// The whole reason, with what can be done about it.
     pub(crate) reason: String,
+    /// A program failed or took too long: another try may go well.
+    pub(crate) is_passing: bool,
+}
+
+impl Trouble {
+    /// It stays until somebody changes something.
+    pub(crate) fn new(what: &'static str, reason: String) -> Self {
+        Self { what, reason, is_passing: false }
+    }
 }
 
 /// One release, and what its next upgrade would meet.
