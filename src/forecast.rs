@@ -47,6 +47,8 @@ pub(crate) struct Forecast {
     pub(crate) namespace: String,
     pub(crate) name: String,
     pub(crate) storage: Storage,
+    /// The object that holds the record from which the upgrade starts.
+    pub(crate) record: String,
     /// Its name and version; empty where that is not known.
     pub(crate) chart: String,
     /// The revision that the next upgrade makes.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
@@ -225,6 +226,49 @@ impl Kubectl {
         let mut kubectl = Command::new("kubectl");
         kubectl.args(["get", "jobs.batch,serviceaccounts", "-o", "json"]).args(flags).stdin(Stdio::null());
         printed_by(self.output(kubectl.stderr(Stdio::piped()))?)
+    }
+
+    /// Stores what the file holds, whoever wrote it before. `kubectl` tells on its own what went wrong.
+    ///
+    /// # Errors
+    ///
+    /// When not all of it is stored.
+    pub fn apply(self, file: &Path) -> Result<(), KubectlError> {
+        let mut kubectl =
+            kubectl(&["apply", "--server-side", "--force-conflicts", "--field-manager=stable-hooks", "-f"]);
+        printed_by(self.output(kubectl.arg(file))?).map(drop)
+    }
+
+    /// The namespace and the name of each object that the selector selects.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be listed.
+    pub fn names(
+        self,
+        resource: &str,
+        scope: Scope<'_>,
+        selector: &str,
+    ) -> Result<Vec<(String, String)>, KubectlError> {
+        let template = "go-template={{range .items}}{{.metadata.namespace}} {{.metadata.name}}{{\"\\n\"}}{{end}}";
+        let mut arguments = vec!["get", resource];
+        arguments.extend(scope.arguments());
+        arguments.extend(["-l", selector, "-o", template]);
+        let printed = self.answer(&arguments)?;
+        let printed = String::from_utf8_lossy(&printed);
+        let names = printed.lines().filter_map(|line| line.split_once(' '));
+        Ok(names.map(|(namespace, name)| (namespace.to_owned(), name.to_owned())).collect())
+    }
+
+    /// Deletes objects of a namespace; those that are gone already are none of its business.
+    ///
+    /// # Errors
+    ///
+    /// When not all of them could be.
+    pub fn delete(self, resource: &str, namespace: &str, names: &[String]) -> Result<(), KubectlError> {
+        let mut arguments = vec!["delete", resource, "-n", namespace, "--ignore-not-found", "--wait=false"];
+        arguments.extend(names.iter().map(String::as_str));
+        self.answer(&arguments).map(drop)
     }
 
     /// The namespace of the user's context.

@@ -2,6 +2,8 @@
 
 mod next;
 mod reading;
+mod shard;
+mod store;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -25,8 +27,11 @@ use crate::judged::Place;
 use crate::kubectl::{Capabilities, Kubectl, Scope};
 use crate::output::forecast::Format;
 use crate::records::installed::{Installed, installed};
+use crate::words::counted;
 use next::{Next, Upgrade, WAITS_LONGER, with_remedy};
 use reading::{Reading, Record};
+use shard::Shard;
+use store::{Store, Stored};
 
 /// So many records wait at most to be rendered: while the next page is read there is enough to do.
 const AHEAD: usize = 32;
@@ -37,11 +42,13 @@ const AHEAD: usize = 32;
 /// upgrade, and every rule for releases judges the result over what is installed. Nothing in the cluster changes, and the
 /// chart cannot look into it. A record does not hold the subcharts: such a release needs --chart.
 ///
-/// Exit codes: 0 nothing would be denied, 1 something would be, 2 some release could not be judged.
+/// Exit codes: 0 nothing would be denied, 1 something would be, 2 some release could not be judged. With --store: 0 each release
+/// has its report, 2 not all have.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   stable-hooks forecast -A
-  stable-hooks forecast orders -n shop --chart orders=./charts/orders")]
+  stable-hooks forecast orders -n shop --chart orders=./charts/orders
+  stable-hooks forecast -A -o openreports --store")]
 pub(super) struct Arguments {
     /// One release; without it all of the namespace
     #[arg(value_name = "NAME")]
@@ -58,6 +65,13 @@ pub(super) struct Arguments {
     /// How long one call of kubectl or helm may take; what takes longer is ended, and told
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
+    /// One part of the releases, 0/4 to 3/4: each release belongs to one, the same in each run
+    #[arg(long, value_name = "INDEX/COUNT", conflicts_with = "name")]
+    shard: Option<Shard>,
+    /// Store each release's report in the cluster instead, and remove those of releases that are gone; with -o openreports or
+    /// policyreport
+    #[arg(long, conflicts_with = "name")]
+    store: bool,
     #[command(flatten)]
     judge: JudgeArguments<Format>,
 }
@@ -70,11 +84,16 @@ fn named_chart(text: &str) -> Result<(String, PathBuf), &'static str> {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let Foretold { mut forecasts, is_complete } = foretell(arguments).unwrap_or_else(|Failure(reason)| {
-        complain(&reason);
-        Foretold { forecasts: Vec::new(), is_complete: false }
-    });
-    forecasts.sort_by_cached_key(Forecast::order);
+    if arguments.store {
+        return store(arguments);
+    }
+    let (forecasts, is_complete) = match foretell(arguments) {
+        Ok(Foretold { forecasts, is_complete, .. }) => (forecasts, is_complete),
+        Err(Failure(reason)) => {
+            complain(&reason);
+            (Vec::new(), false)
+        }
+    };
     let summary = Summary::of(&forecasts);
     if !arguments.judge.output.quiet {
         let mut out = arguments.judge.output.stdout();
@@ -85,11 +104,48 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::of(is_complete && summary.not_forecastable == 0, fails))
 }
 
+/// The outcome of each release is in its report: the run itself has gone well where each has one that another run would not
+/// better.
+fn store(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let Some(api) = arguments.judge.output.output.api() else {
+        return Err(Failure("--store goes with -o openreports or -o policyreport: it stores these reports".to_owned()));
+    };
+    let Foretold { forecasts, is_complete, are_all_listed, kubectl, folder } = foretell(arguments)?;
+    let namespace = arguments.namespace();
+    let store = Store { kubectl, api, scope: scope(namespace.as_deref()), shard: arguments.shard() };
+    let mut done = store.store(&forecasts, &folder);
+    if are_all_listed {
+        store.remove_others(&forecasts, &mut done);
+    } else {
+        complain("reports of releases that are gone stay, for not all records could be listed");
+    }
+    let Stored { stored, removed, is_complete: is_done } = done;
+    if !arguments.judge.output.quiet {
+        let mut out = arguments.judge.output.stdout();
+        let summary = Summary::of(&forecasts);
+        let line = writeln!(out, "{summary}\n{} stored, {removed} removed", counted(stored, "report"));
+        written(line.and_then(|()| out.flush()))?;
+    }
+    let is_passing = |forecast: &Forecast| forecast.judged.as_ref().is_err_and(|trouble| trouble.is_passing);
+    let is_well = is_complete && is_done && !forecasts.iter().any(is_passing);
+    Ok(Outcome::of(is_well, false))
+}
+
 /// The forecasts, and whether they are all.
 struct Foretold {
+    /// In order.
     forecasts: Vec<Forecast>,
     /// All releases could be listed, and each chart that is given is that of one.
     is_complete: bool,
+    /// All releases could be listed.
+    are_all_listed: bool,
+    kubectl: Kubectl,
+    /// Empty now, and still the only one.
+    folder: Folder,
+}
+
+fn scope(namespace: Option<&str>) -> Scope<'_> {
+    namespace.map_or(Scope::AllNamespaces, Scope::Namespace)
 }
 
 fn foretell(arguments: &Arguments) -> Result<Foretold, Failure> {
@@ -97,9 +153,10 @@ fn foretell(arguments: &Arguments) -> Result<Foretold, Failure> {
     let limit = Duration::from_secs(arguments.timeout);
     let (helm, kubectl) = (Helm::of_the_user().within(limit), Kubectl::within(limit));
     check_programs(&helm, kubectl)?;
-    let namespace = (!arguments.all_namespaces).then(|| namespace_in_use(arguments.namespace.as_deref()));
-    let scope = namespace.as_deref().map_or(Scope::AllNamespaces, Scope::Namespace);
-    let Releases { found, mut is_complete } = arguments.releases(kubectl, scope)?;
+    let namespace = arguments.namespace();
+    let scope = scope(namespace.as_deref());
+    let Releases { mut found, is_complete: are_all_listed } = arguments.releases(kubectl, scope)?;
+    let mut is_complete = are_all_listed;
     let charts = arguments.charts()?;
     for name in charts.keys() {
         if !found.iter().any(|release| release.name == *name) {
@@ -107,6 +164,8 @@ fn foretell(arguments: &Arguments) -> Result<Foretold, Failure> {
             is_complete = false;
         }
     }
+    let listed = found.len();
+    found.retain(|release| arguments.shard().holds(&release.namespace, &release.name));
     let capabilities = kubectl.capabilities();
     if !arguments.judge.output.quiet {
         remark_what_is_assumed(&judge, capabilities.as_ref());
@@ -117,8 +176,10 @@ fn foretell(arguments: &Arguments) -> Result<Foretold, Failure> {
     // Stored records are read within limits, for others wrote them; a render made here is judged whole.
     let next = Next { helm, kubectl, folder, capabilities, charts, limits: judge.settings.record_limits() };
     judge.settings = judge.settings.for_charts();
-    let reading = Reading { kubectl, name: arguments.name.as_deref(), scope, listed: found.len() };
-    Ok(Foretold { forecasts: forecasts(&found, reading, &next, &judge), is_complete })
+    let reading = Reading { kubectl, name: arguments.name.as_deref(), scope, listed };
+    let mut forecasts = forecasts(&found, reading, &next, &judge);
+    forecasts.sort_by_cached_key(Forecast::order);
+    Ok(Foretold { forecasts, is_complete, are_all_listed, kubectl, folder: next.folder })
 }
 
 fn check_programs(helm: &Helm, kubectl: Kubectl) -> Result<(), Failure> {
@@ -174,10 +235,19 @@ impl Arguments {
                 return Err(Failure(reason));
             }
             complain(&reason);
-        } else if releases.found.is_empty() {
+        } else if releases.found.is_empty() && self.shard.is_none() && !self.store {
             return Err(Failure(no_release(self.name.as_deref(), scope)));
         }
         Ok(releases)
+    }
+
+    /// `None` for all of them.
+    fn namespace(&self) -> Option<String> {
+        (!self.all_namespaces).then(|| namespace_in_use(self.namespace.as_deref()))
+    }
+
+    fn shard(&self) -> Shard {
+        self.shard.unwrap_or(Shard::WHOLE)
     }
 
     /// The charts that are given, by the release's name.
@@ -267,5 +337,5 @@ fn forecast(judge: &Judge, release: &Installed, record: Record, next: &Next) -> 
         Ok(if judge.sees_cluster { judged } else { judged.where_no_cluster_was_given() })
     });
     let Installed { namespace, name, storage, next: revision, .. } = release.clone();
-    Forecast { namespace, name, storage, chart, revision, judged }
+    Forecast { namespace, name, storage, record: release.record(), chart, revision, judged }
 }

@@ -123,6 +123,7 @@ impl Cluster {
         // As the real one: a table of one namespace does not name it, and a selector selects.
         let script = format!(
             "echo \"$@\" >>{here}/called\nname=.\nif [ \"$1 $2\" = 'get --raw' ]; then\n{pages}\nexit\nfi\n\
+             if [ $1 = apply ]; then /bin/cat \"$6\" >>{here}/applied; [ ! -e {here}/refused.apply ] || exit 1; exit; fi\n\
              if [ -e {here}/refused.$2.$3 ]; then echo \"Error from server (Forbidden): $2\" >&2; exit 1; fi\ncase \"$*\" in\n\
              *' go-template='*)\n\
              [ ! -e {here}/live.$2 ] || if [ $3 = -A ]; then exec /bin/cat {here}/live.$2; else exec /bin/sed -n \"/namespace=$4&/p\" {here}/live.$2; fi\nexit ;;\n\
@@ -205,6 +206,18 @@ impl Cluster {
     pub(crate) fn refusing(self, resource: &str, scope: &str) -> Self {
         self.write(&format!("refused.{resource}.{scope}"), "");
         self
+    }
+
+    /// It stores nothing.
+    pub(crate) fn that_stores_nothing(self) -> Self {
+        self.write("refused.apply", "");
+        self
+    }
+
+    /// The Lists that were applied, one after the other.
+    pub(crate) fn applied(&self) -> Vec<Value> {
+        let applied = fs::read(self.folder.join("applied")).unwrap_or_default();
+        serde_json::Deserializer::from_slice(&applied).into_iter().map(Result::unwrap).collect()
     }
 
     /// It reads no pages: `refused`, `hangs`; or the first that continues another one is too late: `expires`.
