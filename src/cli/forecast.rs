@@ -31,7 +31,7 @@ use crate::words::counted;
 use next::{Next, Upgrade, WAITS_LONGER, with_remedy};
 use reading::{Reading, Record};
 use shard::Shard;
-use store::{Store, Stored};
+use store::{Done, Store};
 
 /// So many records wait at most to be rendered: while the next page is read there is enough to do.
 const AHEAD: usize = 32;
@@ -39,8 +39,8 @@ const AHEAD: usize = 32;
 /// Foretells what the next upgrade of each release would meet: which will flip, and why
 ///
 /// Helm stores with each release its chart and its values. `kubectl` reads that record, `helm` renders it once more, as an
-/// upgrade, and every rule for releases judges the result over what is installed. Nothing in the cluster changes, and the
-/// chart cannot look into it. A record does not hold the subcharts: such a release needs --chart.
+/// upgrade, and every rule for releases judges the result over what is installed. Nothing in the cluster changes without
+/// --store, and the chart cannot look into it. A record does not hold the subcharts: such a release needs --chart.
 ///
 /// Exit codes: 0 nothing would be denied, 1 something would be, 2 some release could not be judged. With --store: 0 each release
 /// has its report, 2 not all have.
@@ -119,7 +119,7 @@ fn store(arguments: &Arguments) -> Result<Outcome, Failure> {
     } else {
         complain("reports of releases that are gone stay, for not all records could be listed");
     }
-    let Stored { stored, removed, is_complete: is_done } = done;
+    let Done { stored, removed, is_complete: is_done } = done;
     if !arguments.judge.output.quiet {
         let mut out = arguments.judge.output.stdout();
         let summary = Summary::of(&forecasts);

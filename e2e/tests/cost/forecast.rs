@@ -40,7 +40,7 @@ pub(super) fn measure(world: &World) -> Result<()> {
          |---:|---:|---:|---:|---:|---:|---:|\n"
             .to_owned();
     for namespaces in [1, RELEASES] {
-        let _ = scene.kubectl_of_a_page("delete secrets -A -l owner=helm").succeeds();
+        let _ = scene.kubectl_of_a_page("delete secrets -A -l owner=helm --wait=false").succeeds();
         for number in 0..RELEASES {
             let namespace = format!("cost-{namespaces}-{}", number % namespaces);
             scene.has_namespace(&namespace);

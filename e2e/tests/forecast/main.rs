@@ -1,7 +1,7 @@
 //! The forecast that lives in the cluster: the manifests that ship, on a real API server. KWOK's Pods do not run, so the program
 //! runs beside them: with the arguments and the index that the Job's Pods have, and with the rights of their ServiceAccount.
 
-#![expect(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a scenario fails by panicking")]
+#![expect(clippy::expect_used, clippy::indexing_slicing, reason = "a scenario fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

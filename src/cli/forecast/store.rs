@@ -26,8 +26,10 @@ pub(super) struct Store<'a> {
 
 /// What was done.
 #[derive(Default)]
-pub(super) struct Stored {
+pub(super) struct Done {
+    /// Reports that are stored.
     pub(super) stored: usize,
+    /// Reports that are gone now.
     pub(super) removed: usize,
     /// All that had to be.
     pub(super) is_complete: bool,
@@ -35,8 +37,8 @@ pub(super) struct Stored {
 
 impl Store<'_> {
     /// Stores a report for each release; it replaces that of the run before.
-    pub(super) fn store(&self, forecasts: &[Forecast], folder: &Folder) -> Stored {
-        let mut done = Stored { is_complete: true, ..Stored::default() };
+    pub(super) fn store(&self, forecasts: &[Forecast], folder: &Folder) -> Done {
+        let mut done = Done { is_complete: true, ..Done::default() };
         for (number, forecasts) in forecasts.chunks(AT_ONCE).enumerate() {
             match self.apply(number, forecasts, folder) {
                 Ok(()) => done.stored += forecasts.len(),
@@ -60,7 +62,7 @@ impl Store<'_> {
     }
 
     /// Removes the reports of releases that are gone, and belong to this shard.
-    pub(super) fn remove_others(&self, forecasts: &[Forecast], done: &mut Stored) {
+    pub(super) fn remove_others(&self, forecasts: &[Forecast], done: &mut Done) {
         let releases =
             forecasts.iter().map(|forecast| (forecast.storage, forecast.namespace.as_str(), forecast.name.as_str()));
         let present: BTreeSet<_> = releases.collect();
