@@ -175,7 +175,7 @@ fn forecast_of_many_releases_says_each_cause_once() {
 fn forecast_says_the_same_each_time() {
     let cluster = mixed("again");
     with_each("again", |helm| {
-        for format in ["human", "json", "markdown", "html"] {
+        for format in ["human", "json", "markdown", "html", "openreports"] {
             let once = || cluster.forecast(helm, &["-A", "-o", format]).output().unwrap();
             assert_eq!(stdout(&once()), stdout(&once()), "{format}");
         }
@@ -271,7 +271,7 @@ fn forecast_no_value_is_shown_whatever_helm_says_of_it() {
     cluster = cluster.with(&rendered);
     let encoded = STANDARD.encode(CANARY);
     with_each("canary", |helm| {
-        for format in ["human", "json", "markdown", "html"] {
+        for format in ["human", "json", "markdown", "html", "openreports"] {
             let output = cluster.forecast(helm, &["-A", "-o", format]).env("HELM_DEBUG", "true").output().unwrap();
             assert_eq!(code(&output), 2);
             let said = (stdout(&output) + &stderr(&output)).to_lowercase();

@@ -41,11 +41,11 @@ fn in_the_cluster(world: &World) {
 
     let pods = pods(scene, "first");
     assert_eq!(pods.keys().map(String::as_str).collect::<Vec<_>>(), ["0", "1", "2", "3"]);
-    let account = kubeconfig(scene, ACCOUNT);
+    let account = kubeconfig(scene, NAMESPACE, ACCOUNT);
     may_nothing_else(scene, &account);
 
     // The others store theirs; the one that may read nothing fails, and is run again alone.
-    let nobody = kubeconfig(scene, "default");
+    let nobody = kubeconfig(scene, NAMESPACE, "default");
     for (index, arguments) in &pods {
         if index == "2" {
             let refused = beside(scene, &nobody, arguments);
@@ -96,6 +96,7 @@ fn in_the_cluster(world: &World) {
     let selected =
         scene.kubectl_of_a_page("get reports.openreports.io -A -l app.kubernetes.io/component=forecast -o name");
     assert_eq!(selected.succeeds().stdout.lines().count(), expected.len() - 1);
+    in_one_namespace(&scenes[1], scene);
 }
 
 /// The definition of the reports, as Kubewarden's chart brings it.
@@ -139,12 +140,12 @@ fn what_it_runs(pod: &Value) -> (String, Vec<String>) {
 }
 
 /// A kubeconfig with a token of that ServiceAccount, and nothing of the administrator's.
-fn kubeconfig(scene: &Scene<'_>, account: &str) -> PathBuf {
-    let token = scene.kubectl_of_a_page(&format!("create token {account} -n {NAMESPACE}")).succeeds().stdout;
+fn kubeconfig(scene: &Scene<'_>, namespace: &str, account: &str) -> PathBuf {
+    let token = scene.kubectl_of_a_page(&format!("create token {account} -n {namespace}")).succeeds().stdout;
     let text = fs::read_to_string(&scene.world.plane.kubeconfig).expect("there is a kubeconfig");
     let mut config: Value = serde_json::from_str(&text).expect("it is JSON");
     config["users"][0]["user"] = json!({"token": token.trim()});
-    let path = scene.folder().join(format!("{account}.kubeconfig"));
+    let path = scene.folder().join(format!("{namespace}-{account}.kubeconfig"));
     fs::write(&path, config.to_string()).expect("the kubeconfig is written");
     path
 }
@@ -158,11 +159,7 @@ fn beside(scene: &Scene<'_>, kubeconfig: &Path, arguments: &[String]) -> Run {
 
 /// The API server refuses the ServiceAccount all that no forecast needs.
 fn may_nothing_else(scene: &Scene<'_>, kubeconfig: &Path) {
-    let kubectl = |arguments: &str| {
-        let mut command = scene.helm.command(&scene.world.tools.kubernetes.join("kubectl"));
-        command.args(arguments.split(' ')).env("KUBECONFIG", kubeconfig);
-        run(command, &format!("kubectl {arguments}"))
-    };
+    let kubectl = |arguments: &str| kubectl_as(scene, kubeconfig, arguments);
     let namespace = &scene.namespace;
     for allowed in ["get secrets -A", "get configmaps -A", "get reports.openreports.io -A"] {
         let _ = kubectl(allowed).succeeds();
@@ -180,6 +177,49 @@ fn may_nothing_else(scene: &Scene<'_>, kubeconfig: &Path) {
     ] {
         let run = kubectl(&refused).fails();
         assert!(run.stderr.contains("orbidden"), "{refused}: {}", run.stderr);
+    }
+}
+
+fn kubectl_as(scene: &Scene<'_>, kubeconfig: &Path, arguments: &str) -> Run {
+    let mut command = scene.helm.command(&scene.world.tools.kubernetes.join("kubectl"));
+    command.args(arguments.split(' ')).env("KUBECONFIG", kubeconfig);
+    run(command, &format!("kubectl {arguments}"))
+}
+
+/// The kustomization of the page, in this namespace: it stores the reports of its own releases, and may read no other.
+fn in_one_namespace(scene: &Scene<'_>, other: &Scene<'_>) {
+    let page =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/forecast.md")).expect("there is a page");
+    let (_, block) = page.split_once("```yaml\n").expect("it has a kustomization");
+    let block = block
+        .split("```")
+        .next()
+        .unwrap_or_default()
+        .replace("namespace: shop", &format!("namespace: {}", scene.namespace));
+    let (before, remote) =
+        block.split_once("https://github.com/stable-hooks/stable-hooks//").expect("it names a release");
+    let (local, _) = remote.split_once("?ref=").expect("by its tag");
+    let folder = scene.folder().join("own");
+    fs::create_dir_all(&folder).expect("there is a folder");
+    let policy = concat!(env!("CARGO_MANIFEST_DIR"), "/../policy");
+    std::os::unix::fs::symlink(policy, folder.join("policy")).expect("the manifests are linked");
+    fs::write(folder.join("kustomization.yaml"), format!("{before}{local}\n")).expect("it is written");
+    let _ = scene.kubectl_of_a_page(&format!("apply -k {}", folder.display())).succeeds();
+
+    let job = scene.kubectl(&["get", "cronjob", ACCOUNT, "-o", "json"]).succeeds();
+    let job: Value = serde_json::from_str(&job.stdout).expect("kubectl prints JSON");
+    let container = &job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(container["env"][0]["valueFrom"]["fieldRef"]["fieldPath"], "metadata.namespace");
+    let arguments = container["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let arguments: Vec<_> = arguments.map(|argument| argument.replace("$(NAMESPACE)", &scene.namespace)).collect();
+    let account = kubeconfig(scene, &scene.namespace, ACCOUNT);
+    let _ = scene.kubectl(&["delete", "reports.openreports.io", "--all"]).succeeds();
+    let run = beside(scene, &account, &arguments).succeeds();
+    let releases = releases(std::slice::from_ref(scene));
+    assert!(run.stdout.ends_with(&format!("{} reports stored, 0 removed\n", releases.len())), "{}", run.stdout);
+    assert_eq!(reports(std::slice::from_ref(scene)).into_keys().collect::<BTreeSet<_>>(), releases);
+    for refused in ["get secrets -A".to_owned(), format!("get secrets -n {}", other.namespace)] {
+        assert!(kubectl_as(scene, &account, &refused).fails().stderr.contains("orbidden"), "{refused}");
     }
 }
 
