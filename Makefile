@@ -1,6 +1,6 @@
 # Verbs only; CI calls the same ones. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup try test without-runtime test-wasm schemas shells postgresql monitoring lint deny dist docs artifacthub reproducible reproducible-program e2e oracle e2e-argocd e2e-kubewarden e2e-kwctl e2e-kyverno kubewarden-load guard-cost reach bench fuzz fuzz-smoke mutants playground playground-files test-playground chromium ci
+.PHONY: help setup try test without-runtime test-wasm schemas shells postgresql monitoring lint deny dist docs artifacthub reproducible reproducible-program e2e oracle e2e-argocd e2e-kubewarden e2e-kwctl e2e-kyverno kubewarden-load guard-cost forecast-cost reach bench fuzz fuzz-smoke mutants playground playground-files test-playground chromium ci
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stable-hooks
 SOURCES := Cargo.toml Cargo.lock crates/helm/Cargo.toml policy/Cargo.toml policy/wasm-cargo $(shell find crates/helm/src policy/src -name '*.rs')
@@ -157,7 +157,7 @@ artifacthub: ## rewrite the Artifact Hub packages from the metadata and the form
 
 e2e: annotated-policy.wasm annotated-releases-policy.wasm schemas postgresql ## real API server, real Helm, without and with the policy
 	cargo build
-	SCHEMAS=$(SCHEMAS) PATH="$(DEBUG):$$PATH" cargo test -p stable-hooks-e2e --test helm --test hour
+	SCHEMAS=$(SCHEMAS) PATH="$(DEBUG):$$PATH" cargo test -p stable-hooks-e2e --test helm --test hour --test forecast
 	$(MAKE) oracle
 
 oracle: ## small charts made of seeds: what real Helm does, and whether we foresee it: make oracle PAIRS=2000 SEED=7
@@ -168,6 +168,10 @@ oracle: ## small charts made of seeds: what real Helm does, and whether we fores
 guard-cost: ## what the guard costs beside a dry run by hand, on the same API server: the table in docs/guard.md
 	cargo build --release --no-default-features --features cli
 	PATH="$(dir $(DEBUG))release:$$PATH" cargo test -p stable-hooks-e2e --test cost
+
+forecast-cost: ## what `forecast -A` adds to the renders of 1,000 releases, on a real API server: the table in docs/forecast.md
+	cargo build --release --no-default-features --features cli
+	PATH="$(dir $(DEBUG))release:$$PATH" cargo test -p stable-hooks-e2e --test cost -- forecast
 
 reach: ## charts made of seeds: a value that `chart --sweep` leaves out changes nothing in real Helm: make reach PARENTS=50
 	set -- $$(e2e/tools/build helm3 helm4) && HELM3=$$1/helm HELM4=$$2/helm PARENTS=$(PARENTS) \

@@ -29,6 +29,15 @@ pub(crate) struct Trouble {
     pub(crate) what: &'static str,
     /// The whole reason, with what can be done about it.
     pub(crate) reason: String,
+    /// A program failed or took too long: another try may go well.
+    pub(crate) is_passing: bool,
+}
+
+impl Trouble {
+    /// It stays until somebody changes something.
+    pub(crate) fn new(what: &'static str, reason: String) -> Self {
+        Self { what, reason, is_passing: false }
+    }
 }
 
 /// One release, and what its next upgrade would meet.
@@ -38,6 +47,8 @@ pub(crate) struct Forecast {
     pub(crate) namespace: String,
     pub(crate) name: String,
     pub(crate) storage: Storage,
+    /// The object that holds the record from which the upgrade starts.
+    pub(crate) record: String,
     /// Its name and version; empty where that is not known.
     pub(crate) chart: String,
     /// The revision that the next upgrade makes.

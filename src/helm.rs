@@ -8,16 +8,15 @@ pub mod said;
 pub mod values;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
-use std::sync::mpsc;
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use helm::record::ApplyMethod;
 use thiserror::Error;
 
+use crate::program::{self, Failed};
 use crate::words::counted;
 use values::Values;
 
@@ -31,8 +30,6 @@ pub struct Options {
     pub api_versions: Vec<String>,
     /// Further arguments of `helm template`, as they are.
     pub more: Vec<OsString>,
-    /// A render that takes longer is given up.
-    pub limit: Option<Duration>,
 }
 
 /// Why there is no rendered text.
@@ -52,8 +49,8 @@ pub enum HelmError {
     Pull { said: Vec<u8> },
     #[error("`helm dependency build` fails: {}", last_line(said))]
     Dependencies { said: Vec<u8> },
-    #[error("helm takes longer than {} to render it", counted(limit.as_secs(), "second"))]
-    TooSlow { limit: Duration },
+    #[error("helm takes longer than {} to {what}", counted(limit.as_secs(), "second"))]
+    TooSlow { what: &'static str, limit: Duration },
     #[error("helm could not render the chart ({status}); its own words are above")]
     Failed { status: ExitStatus, said: Vec<u8> },
 }
@@ -68,25 +65,35 @@ pub struct Repository<'a> {
 
 /// The program: inside of Helm's plugin the very Helm that runs it.
 #[derive(Debug, Clone)]
-pub struct Helm(OsString);
+pub struct Helm {
+    program: OsString,
+    /// A render that takes longer is given up.
+    limit: Option<Duration>,
+}
 
 impl Helm {
     #[must_use]
     pub fn of_the_user() -> Self {
         let own = std::env::var_os("HELM_BIN").filter(|path| !path.is_empty());
-        Self(own.unwrap_or_else(|| "helm".into()))
+        Self { program: own.unwrap_or_else(|| "helm".into()), limit: None }
     }
 
     /// The program at that path.
     #[must_use]
     pub fn at(path: PathBuf) -> Self {
-        Self(path.into())
+        Self { program: path.into(), limit: None }
+    }
+
+    /// The same, given up where it takes longer.
+    #[must_use]
+    pub fn within(self, limit: Duration) -> Self {
+        Self { limit: Some(limit), ..self }
     }
 
     /// A command of its own.
     #[must_use]
     pub fn command(&self) -> Command {
-        Command::new(&self.0)
+        Command::new(&self.program)
     }
 
     /// Renders a chart as it would be installed.
@@ -113,7 +120,7 @@ impl Helm {
     ///
     /// When Helm cannot be run or cannot fetch it.
     pub fn pull(&self, reference: &OsStr, repository: Repository<'_>, into: &Path) -> Result<PathBuf, HelmError> {
-        let mut helm = Command::new(&self.0);
+        let mut helm = self.command();
         helm.arg("pull").arg(reference).arg("--destination").arg(into);
         helm.args(repository.url.iter().flat_map(|url| ["--repo", url]));
         helm.args(repository.version.iter().flat_map(|version| ["--version", version]));
@@ -131,7 +138,7 @@ impl Helm {
     ///
     /// When Helm cannot be run or cannot fetch it.
     pub fn build_dependencies(&self, chart: &Path) -> Result<(), HelmError> {
-        let mut helm = Command::new(&self.0);
+        let mut helm = self.command();
         let output = helm.args(["dependency", "build"]).arg(chart).stdin(Stdio::null()).output();
         let output = output.map_err(HelmError::of_run)?;
         if output.status.success() { Ok(()) } else { Err(HelmError::Dependencies { said: output.stderr }) }
@@ -140,8 +147,7 @@ impl Helm {
     /// The method by which it applies a new release.
     #[must_use]
     pub fn apply_method(&self) -> ApplyMethod {
-        let version =
-            Command::new(&self.0).args(["version", "--template", "{{.Version}}"]).stdin(Stdio::null()).output();
+        let version = self.command().args(["version", "--template", "{{.Version}}"]).stdin(Stdio::null()).output();
         let is_4 = version.is_ok_and(|version| version.stdout.starts_with(b"v4."));
         if is_4 { ApplyMethod::ServerSide } else { ApplyMethod::ClientSide }
     }
@@ -156,17 +162,13 @@ impl Helm {
     }
 
     fn template(&self, chart: &Path, options: &Options, mode: &[&str]) -> Result<Output, HelmError> {
-        let mut helm = Command::new(&self.0);
+        let mut helm = self.command();
         helm.arg("template").arg(&options.release).arg(chart).args(["--namespace", &options.namespace]).args(mode);
         helm.args(options.values.arguments());
         helm.args(options.kube_version.iter().flat_map(|version| ["--kube-version", version]));
         helm.args(options.api_versions.iter().flat_map(|version| ["--api-versions", version]));
         helm.args(&options.more);
-        helm.stdin(Stdio::null());
-        let output = match options.limit {
-            Some(limit) => output_within(limit, &mut helm)?,
-            None => helm.output().map_err(HelmError::of_run)?,
-        };
+        let output = self.output(&mut helm, "render it")?;
         if output.status.success() {
             return Ok(output);
         }
@@ -177,42 +179,17 @@ impl Helm {
 
     /// Helm 2 asks a server for its version unless it is told not to; Helm 4 does not know that flag any more.
     fn is_helm_2(&self) -> Result<bool, HelmError> {
-        let version = Command::new(&self.0).args(["version", "--client", "--short"]).stdin(Stdio::null()).output();
-        let version = version.map_err(HelmError::of_run)?;
+        let version = self.output(self.command().args(["version", "--client", "--short"]), "say its version")?;
         Ok(String::from_utf8_lossy(&version.stdout).contains("v2."))
     }
-}
 
-/// Runs a program that is ended where it takes longer.
-fn output_within(limit: Duration, program: &mut Command) -> Result<Output, HelmError> {
-    let mut child = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(HelmError::of_run)?;
-    let (sender, receiver) = mpsc::channel();
-    let read = |pipe: Option<Box<dyn Read + Send>>| {
-        let sender = sender.clone();
-        thread::spawn(move || {
-            let mut bytes = Vec::new();
-            let result = pipe.map_or(Ok(0), |mut pipe| pipe.read_to_end(&mut bytes));
-            // Nobody waits any more for what comes too late.
-            let _ = sender.send(());
-            result.map(|_| bytes)
+    fn output(&self, command: &mut Command, what: &'static str) -> Result<Output, HelmError> {
+        command.stdin(Stdio::null()).stderr(Stdio::piped());
+        program::output(command, self.limit).map_err(|failed| match failed {
+            Failed::Run(error) => HelmError::of_run(error),
+            Failed::TooSlow { limit } => HelmError::TooSlow { what, limit },
         })
-    };
-    let stdout = read(child.stdout.take().map(|pipe| Box::new(pipe) as _));
-    let stderr = read(child.stderr.take().map(|pipe| Box::new(pipe) as _));
-    let begun = Instant::now();
-    // Both are at their end when the program is.
-    for _ in 0..2 {
-        if receiver.recv_timeout(limit.saturating_sub(begun.elapsed())).is_err() {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err(HelmError::TooSlow { limit });
-        }
     }
-    let status = child.wait().map_err(HelmError::Run)?;
-    let bytes = |thread: JoinHandle<io::Result<Vec<u8>>>| {
-        thread.join().unwrap_or_else(|_| Err(io::Error::other("its words cannot be read"))).map_err(HelmError::Run)
-    };
-    Ok(Output { status, stdout: bytes(stdout)?, stderr: bytes(stderr)? })
 }
 
 /// Helm's reason stands last; what stands before it are warnings.

@@ -41,6 +41,8 @@ pub mod playground;
 #[cfg(feature = "cli")]
 mod private;
 #[cfg(feature = "cli")]
+mod program;
+#[cfg(feature = "cli")]
 pub mod reach;
 pub mod records;
 pub mod render;

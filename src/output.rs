@@ -6,7 +6,7 @@ mod human;
 mod json;
 pub(crate) mod markdown;
 pub(crate) mod orphans;
-mod policy_report;
+pub(crate) mod policy_report;
 mod results;
 mod sarif;
 mod table;

@@ -4,6 +4,8 @@
 pub mod chart;
 mod hooks;
 pub mod installed;
+#[cfg(feature = "cli")]
+pub(crate) mod page;
 mod stored;
 mod templates;
 

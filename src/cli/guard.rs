@@ -28,7 +28,7 @@ use crate::helm::releases::Refused;
 use crate::invocation::{Invocation, Verb, global_width};
 use crate::judge::{Judge, is_of_values};
 use crate::judged::{Judged, Judging, Place, Summary, Verdict};
-use crate::kubectl;
+use crate::kubectl::{Kubectl, KubectlError};
 use crate::output;
 use held::Held;
 use planned::{Asking, NotPlanned, Planned, final_words};
@@ -207,8 +207,9 @@ impl Options {
         };
         let flags = invocation.kubectl_flags(|name| env::var(name).ok());
         let (planned, live) = thread::scope(|scope| {
-            let live =
-                flags.filter(|_| !judge.sees_cluster).map(|flags| scope.spawn(move || kubectl::live_where(&flags)));
+            let live = flags
+                .filter(|_| !judge.sees_cluster)
+                .map(|flags| scope.spawn(move || Kubectl::default().live_where(&flags)));
             let planned = asking.planned();
             (planned, live.and_then(|live| live.join().ok()))
         });
@@ -243,7 +244,7 @@ impl Options {
         planned: &Planned,
         judge: Judge,
         asking: &Asking<'_>,
-        live: Option<Result<Vec<u8>, Option<String>>>,
+        live: Option<Result<Vec<u8>, KubectlError>>,
     ) -> Result<Judged, String> {
         let (Planned { record, baseline, .. }, invocation) = (planned, asking.invocation);
         let (view, failure) = match live {
@@ -251,7 +252,9 @@ impl Options {
                 Ok(view) => (view.within(record.namespace()), None),
                 Err(error) => (ClusterView::default(), Some(error.to_string())),
             },
-            Some(Err(failure)) => (ClusterView::default(), failure),
+            // Without the program there is nobody to ask, and that is no failure.
+            Some(Err(KubectlError::Missing)) => (ClusterView::default(), None),
+            Some(Err(failure)) => (ClusterView::default(), Some(failure.to_string())),
             None => (judge.cluster.as_ref().clone(), None),
         };
         let judge = match self.judge.policy {

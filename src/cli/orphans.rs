@@ -13,7 +13,7 @@ use stable_hooks_policy::shown::Shown;
 use super::arguments::OutputArguments;
 use super::outcome::{Failure, Outcome, complain, namespace_in_use, remark, written};
 use super::side_by_side::side_by_side;
-use crate::kubectl::{self, Scope};
+use crate::kubectl::{self, Kubectl, Scope};
 use crate::orphans::live::{self, Found, Hook, KINDS, Kind, read};
 use crate::orphans::{Left, State, Summary};
 use crate::output::orphans::Format;
@@ -95,9 +95,9 @@ fn check() -> Result<(), Failure> {
             "HELM_DRIVER is {driver}: Helm keeps no records in the cluster, so nothing tells which hooks are left over"
         )));
     }
-    kubectl::check().map_err(Failure)?;
+    Kubectl::default().check().map_err(|error| Failure(error.to_string()))?;
     // Else each kind would fail by itself.
-    kubectl::server_version().map(drop).ok_or_else(|| {
+    Kubectl::default().server_version().map(drop).ok_or_else(|| {
         Failure("kubectl reaches no cluster: nothing was looked at; `kubectl version` says why".to_owned())
     })
 }
@@ -118,7 +118,7 @@ fn live_hooks(scope: Scope<'_>) -> Live {
     let mut live = Live { is_complete: true, ..Live::default() };
     side_by_side(
         kinds,
-        |kind| (kind, kubectl::written(kind.resource, scope, &template)),
+        |kind| (kind, Kubectl::default().written(kind.resource, scope, &template)),
         |_, (kind, listing)| {
             for line in String::from_utf8_lossy(&listing.printed).lines() {
                 match read(line, kind) {
@@ -183,8 +183,8 @@ fn judge(hooks: Vec<Hook>, records: &Records) -> Vec<Left> {
 type Uses = BTreeMap<(String, String), String>;
 
 fn uses_in(namespace: &str) -> Result<Uses, String> {
-    let pods: Value =
-        serde_json::from_slice(&kubectl::pods(namespace)?).map_err(|_| "kubectl printed no JSON".to_owned())?;
+    let printed = Kubectl::default().pods(namespace).map_err(|error| error.to_string())?;
+    let pods: Value = serde_json::from_slice(&printed).map_err(|_| "kubectl printed no JSON".to_owned())?;
     let mut uses = Uses::new();
     for pod in pods.get("items").and_then(Value::as_array).into_iter().flatten() {
         let text = |pointer| pod.pointer(pointer).and_then(Value::as_str).unwrap_or_default();

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use stable_hooks_policy::shown::Visible;
 
-use crate::kubectl;
+use crate::kubectl::Kubectl;
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,7 +78,7 @@ pub(super) fn namespace_of_helm() -> Option<String> {
 /// Where Helm itself looks for a release when it is given that namespace, or none.
 pub(super) fn namespace_in_use(given: Option<&str>) -> String {
     let given = given.filter(|namespace| !namespace.is_empty()).map(str::to_owned);
-    let namespace = given.or_else(namespace_of_helm).or_else(kubectl::namespace);
+    let namespace = given.or_else(namespace_of_helm).or_else(|| Kubectl::default().namespace());
     namespace.unwrap_or_else(|| "default".to_owned())
 }
 

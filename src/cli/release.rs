@@ -14,7 +14,7 @@ use crate::changes::Detail;
 use crate::input::{Content, Document, documents};
 use crate::judge::Judge;
 use crate::judged::{HookRun, Judged, Judging, Place};
-use crate::kubectl;
+use crate::kubectl::Kubectl;
 use crate::records::{StoredRecord, record_object};
 
 /// Judges Helm release records, each revision against the one before
@@ -210,7 +210,7 @@ impl Reading<'_> {
     }
 
     fn live(&mut self, name: &str, namespace: &str, otherwise: Otherwise) -> Vec<Given> {
-        let listing = kubectl::records(name, namespace);
+        let listing = Kubectl::default().records(name, namespace);
         if let Some(reason) = &listing.failure {
             let reason = match otherwise {
                 Otherwise::AFile => format!("there is no file `{name}` here, and {reason}"),

@@ -11,13 +11,19 @@ pub(super) fn cores() -> NonZero<usize> {
 
 /// Works on all items, on as many cores as there are; `each` gets every result as soon as it is there, with the item's
 /// number.
-pub(super) fn side_by_side<I: Send, T: Send>(
-    items: Vec<I>,
+pub(super) fn side_by_side<I: Send, T: Send>(items: Vec<I>, work: impl Fn(I) -> T + Sync, each: impl FnMut(usize, T)) {
+    as_they_come(items.into_iter(), work, each);
+}
+
+/// The same with items that are still to come.
+pub(super) fn as_they_come<I: Send, T: Send>(
+    items: impl Iterator<Item = I> + Send,
     work: impl Fn(I) -> T + Sync,
     mut each: impl FnMut(usize, T),
 ) {
-    let workers = cores().get().min(items.len());
-    let waiting = Mutex::new(items.into_iter().enumerate());
+    let most = items.size_hint().1.unwrap_or(usize::MAX);
+    let workers = cores().get().min(most);
+    let waiting = Mutex::new(items.enumerate());
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
         for _ in 0..workers {

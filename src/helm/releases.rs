@@ -1,7 +1,7 @@
 //! What Helm says of the releases that it has stored, and of the one that it would store next.
 
 use std::ffi::OsString;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -89,7 +89,7 @@ impl Helm {
 
     /// Standard output of a command that succeeds. What it reads from standard input would be read twice.
     fn printed(&self, words: Vec<OsString>) -> Result<Vec<u8>, NoAnswer> {
-        let output = Command::new(&self.0).args(words).stdin(Stdio::null()).output();
+        let output = self.command().args(words).stdin(Stdio::null()).output();
         let output = output.map_err(|error| NoAnswer::Helm(HelmError::of_run(error)))?;
         if output.status.success() {
             return Ok(output.stdout);

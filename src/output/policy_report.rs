@@ -17,20 +17,52 @@ pub(super) struct PolicyReport {
     counts: Counts,
 }
 
-#[derive(Clone, Copy)]
-pub(super) enum Api {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Api {
     PolicyReport,
     OpenReports,
 }
 
+impl Api {
+    /// Its version, and the kind of a report.
+    pub(super) fn kind(self) -> (&'static str, &'static str) {
+        match self {
+            Self::PolicyReport => ("wgpolicyk8s.io/v1alpha2", "PolicyReport"),
+            Self::OpenReports => ("openreports.io/v1alpha1", "Report"),
+        }
+    }
+
+    /// As `kubectl` and RBAC call the reports.
+    #[cfg(feature = "cli")]
+    pub(crate) fn resource(self) -> &'static str {
+        match self {
+            Self::PolicyReport => "policyreports.wgpolicyk8s.io",
+            Self::OpenReports => "reports.openreports.io",
+        }
+    }
+}
+
 /// How many results came to what.
 #[derive(Default, Serialize)]
-struct Counts {
+pub(super) struct Counts {
     error: usize,
     fail: usize,
     pass: usize,
     skip: usize,
     warn: usize,
+}
+
+impl Counts {
+    pub(super) fn add(&mut self, outcome: Outcome) {
+        let count = match outcome {
+            Outcome::Error => &mut self.error,
+            Outcome::Fail => &mut self.fail,
+            Outcome::Pass => &mut self.pass,
+            Outcome::Skip => &mut self.skip,
+            Outcome::Warn => &mut self.warn,
+        };
+        *count += 1;
+    }
 }
 
 impl PolicyReport {
@@ -39,23 +71,14 @@ impl PolicyReport {
     }
 
     fn push(&mut self, out: &mut dyn Write, item: &Item<'_>) -> io::Result<()> {
-        let count = match item.result {
-            Outcome::Pass => &mut self.counts.pass,
-            Outcome::Fail => &mut self.counts.fail,
-            Outcome::Warn => &mut self.counts.warn,
-            Outcome::Skip => &mut self.counts.skip,
-        };
-        *count += 1;
+        self.counts.add(item.result);
         self.report.item(out, item)
     }
 }
 
 impl Writer for PolicyReport {
     fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        let (api_version, kind) = match self.api {
-            Api::PolicyReport => ("wgpolicyk8s.io/v1alpha2", "PolicyReport"),
-            Api::OpenReports => ("openreports.io/v1alpha1", "Report"),
-        };
+        let (api_version, kind) = self.api.kind();
         self.report.open_object(out)?;
         self.report.field(out, "apiVersion", &api_version)?;
         self.report.field(out, "kind", &kind)?;
@@ -68,10 +91,7 @@ impl Writer for PolicyReport {
             self.push(out, &Item::new(Outcome::Pass, &judged.object))?;
         }
         judged.findings.iter().try_for_each(|finding| self.push(out, &Item::of(finding)))?;
-        judged
-            .ignored
-            .iter()
-            .try_for_each(|finding| self.push(out, &Item { result: Outcome::Skip, ..Item::of(finding) }))
+        judged.ignored.iter().try_for_each(|finding| self.push(out, &Item::ignored(finding)))
     }
 
     fn end(&mut self, out: &mut dyn Write, _: &Summary) -> io::Result<()> {
@@ -83,7 +103,7 @@ impl Writer for PolicyReport {
 
 /// One result. Fields that are not known are left out: the API server refuses null for a string.
 #[derive(Serialize)]
-struct Item<'a> {
+pub(super) struct Item<'a> {
     source: &'static str,
     policy: &'static str,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -96,7 +116,9 @@ struct Item<'a> {
 
 #[derive(Clone, Copy, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Outcome {
+pub(super) enum Outcome {
+    /// It could not be judged.
+    Error,
     Pass,
     Fail,
     Warn,
@@ -113,7 +135,7 @@ struct Resource<'a> {
 }
 
 impl<'a> Item<'a> {
-    fn new(result: Outcome, object: &'a Name) -> Self {
+    pub(super) fn new(result: Outcome, object: &'a Name) -> Self {
         let Name { kind, namespace, name, .. } = object;
         Self {
             source: NAME,
@@ -125,7 +147,21 @@ impl<'a> Item<'a> {
         }
     }
 
-    fn of(finding: &'a Finding) -> Self {
+    /// The same with a message.
+    pub(super) fn saying(self, message: String) -> Self {
+        Self { message, ..self }
+    }
+
+    pub(super) fn outcome(&self) -> Outcome {
+        self.result
+    }
+
+    /// A finding that its object has switched off.
+    pub(super) fn ignored(finding: &'a Finding) -> Self {
+        Self { result: Outcome::Skip, ..Self::of(finding) }
+    }
+
+    pub(super) fn of(finding: &'a Finding) -> Self {
         let outcome = match finding.level {
             Level::Deny => Outcome::Fail,
             Level::Warn | Level::Fix => Outcome::Warn,

@@ -3,6 +3,8 @@
 
 #![cfg(unix)]
 
+mod pages;
+mod reports;
 pub(crate) mod stored;
 
 use std::fs;
@@ -173,7 +175,7 @@ fn forecast_of_many_releases_says_each_cause_once() {
 fn forecast_says_the_same_each_time() {
     let cluster = mixed("again");
     with_each("again", |helm| {
-        for format in ["human", "json", "markdown", "html"] {
+        for format in ["human", "json", "markdown", "html", "openreports"] {
             let once = || cluster.forecast(helm, &["-A", "-o", format]).output().unwrap();
             assert_eq!(stdout(&once()), stdout(&once()), "{format}");
         }
@@ -269,7 +271,7 @@ fn forecast_no_value_is_shown_whatever_helm_says_of_it() {
     cluster = cluster.with(&rendered);
     let encoded = STANDARD.encode(CANARY);
     with_each("canary", |helm| {
-        for format in ["human", "json", "markdown", "html"] {
+        for format in ["human", "json", "markdown", "html", "openreports"] {
             let output = cluster.forecast(helm, &["-A", "-o", format]).env("HELM_DEBUG", "true").output().unwrap();
             assert_eq!(code(&output), 2);
             let said = (stdout(&output) + &stderr(&output)).to_lowercase();
@@ -511,27 +513,6 @@ fn forecast_without_room_for_the_charts_nothing_is_judged() {
     assert!(told.contains("error: there can be no private folder for the charts: "), "{told}");
     assert!(told.ends_with("; TMPDIR can name another place\n"), "{told}");
     assert!(stdout(&output).starts_with("0 releases: "), "{}", stdout(&output));
-}
-
-#[test]
-fn forecast_a_thousand_releases_are_read_once_each() {
-    let mut cluster = Cluster::new("thousand");
-    for number in 0..1000 {
-        let name = format!("release-{number:03}");
-        cluster = cluster.with(&release("shop", &name, "false"));
-    }
-    // Every twentieth is a hook now.
-    let hook = "printf 'kind: Job\\napiVersion: batch/v1\\nmetadata: {name: %s-migrations, annotations: {helm.sh/hook: \"pre-install,pre-upgrade\"}}\\n' $2";
-    let plain = "printf 'kind: Job\\napiVersion: batch/v1\\nmetadata: {name: %s-migrations}\\n' $2";
-    let helm = helm_that("thousand", &format!("case $2 in *[02468]0) {hook} ;; *) {plain} ;; esac"));
-    let output = cluster.forecast(&helm, &["-A", "-o", "json"]).output().unwrap();
-    let report = report(&output);
-    assert_eq!((code(&output), &report["summary"]["releases"]), (1, &json!(1000)), "{}", stderr(&output));
-    assert_eq!(report["summary"]["flips"], json!(50), "{}", report["summary"]);
-    let called = cluster.called();
-    assert_eq!(called.lines().filter(|line| line.starts_with("get secret sh.helm.release.v1.")).count(), 1000);
-    assert_eq!(called.lines().count(), 1000 + 6, "one record of each, two tables, what the cluster is");
-    assert_eq!(fs::read_dir(cluster.temporary()).unwrap().count(), 0);
 }
 
 #[test]

@@ -147,6 +147,7 @@ const STACKS: [(&str, &[&str]); 4] = [
             "cluster",
             "git",
             "house",
+            "program",
             "kubectl",
             "render",
             "engine",

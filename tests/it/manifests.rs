@@ -6,8 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use k8s_openapi::api::batch::v1::CronJob;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -28,7 +29,11 @@ const FAIL_CLOSED: &str = "overlays/fail-closed";
 const RECORDS: &str = "overlays/records";
 const ONE_NAMESPACE: &str = "one-namespace";
 const MONITORING: &str = "monitoring";
-const ALL: [&str; 6] = [BASE, MONITOR, FAIL_CLOSED, RECORDS, ONE_NAMESPACE, MONITORING];
+const FORECAST: &str = "forecast/base";
+const FORECAST_SHARDS: &str = "forecast/shards";
+const FORECAST_IN_ONE: &str = "forecast/one-namespace";
+const ALL: [&str; 9] =
+    [BASE, MONITOR, FAIL_CLOSED, RECORDS, ONE_NAMESPACE, MONITORING, FORECAST, FORECAST_SHARDS, FORECAST_IN_ONE];
 
 /// The objects of a folder, as kustomize builds it; `None` where there is no kustomize, which CI does not accept.
 fn build(folder: &str) -> Option<Vec<Value>> {
@@ -67,7 +72,11 @@ fn manifests_have_no_field_that_nobody_knows() {
             let kind = object["kind"].as_str().unwrap();
             match kind {
                 "ConfigMap" => assert_known::<ConfigMap>(&object),
+                "Namespace" => assert_known::<Namespace>(&object),
                 "ServiceAccount" => assert_known::<ServiceAccount>(&object),
+                "CronJob" => assert_known::<CronJob>(&object),
+                "Role" => assert_known::<Role>(&object),
+                "RoleBinding" => assert_known::<RoleBinding>(&object),
                 "ClusterRole" => assert_known::<ClusterRole>(&object),
                 "ClusterRoleBinding" => assert_known::<ClusterRoleBinding>(&object),
                 CLUSTER_POLICY => assert_follows_crd(&object, "policies.kubewarden.io_clusteradmissionpolicies"),
@@ -227,6 +236,50 @@ fn manifests_fetched_alone_are_built_with_the_server_that_the_docs_patch_in() {
     assert!(patched.starts_with(&format!("{repository}:")) && documented.contains(patched), "{patched}");
     assert!(image != patched, "the patch reaches nothing");
     assert_eq!(rendered, shipped);
+}
+
+#[test]
+fn manifests_of_the_forecast_grant_what_it_does_and_no_more() {
+    for (folder, kind) in [(FORECAST, "ClusterRole"), (FORECAST_SHARDS, "ClusterRole"), (FORECAST_IN_ONE, "Role")] {
+        let Some(objects) = build(folder) else { continue };
+        let role = named(&objects, kind, "stable-hooks-forecast");
+        let expected = json!([
+            {"apiGroups": [""], "resources": ["secrets", "configmaps"], "verbs": ["get", "list"]},
+            {"apiGroups": ["openreports.io"], "resources": ["reports"], "verbs": ["list", "create", "patch", "delete"]},
+        ]);
+        assert_eq!(role["rules"], expected, "{folder}");
+        let binding = named(&objects, &format!("{kind}Binding"), "stable-hooks-forecast");
+        let account = named(&objects, "ServiceAccount", "stable-hooks-forecast");
+        let subject = json!([{"kind": "ServiceAccount", "name": "stable-hooks-forecast", "namespace": account["metadata"]["namespace"]}]);
+        assert_eq!((&binding["subjects"], &binding["roleRef"]["kind"]), (&subject, &json!(kind)), "{folder}");
+        let job = named(&objects, "CronJob", "stable-hooks-forecast");
+        let pod = &job["spec"]["jobTemplate"]["spec"]["template"]["spec"];
+        assert_eq!(pod["serviceAccountName"], account["metadata"]["name"]);
+        assert_eq!(job["metadata"]["namespace"], account["metadata"]["namespace"], "{folder}");
+        let image = format!("ghcr.io/stable-hooks/stable-hooks:v{}", env!("CARGO_PKG_VERSION"));
+        assert_eq!(pod["containers"][0]["image"], image, "{folder}");
+    }
+}
+
+#[test]
+fn manifests_of_the_forecast_have_as_many_shards_as_pods() {
+    let Some(objects) = build(FORECAST_SHARDS) else { return };
+    let job = &named(&objects, "CronJob", "stable-hooks-forecast")["spec"]["jobTemplate"]["spec"];
+    let arguments = job["template"]["spec"]["containers"][0]["args"].as_array().unwrap();
+    let shard = arguments.last().unwrap().as_str().unwrap();
+    let count = shard.strip_prefix("--shard=$(JOB_COMPLETION_INDEX)/").unwrap();
+    for field in ["completions", "parallelism"] {
+        assert_eq!(job[field].to_string(), count, "{field}");
+    }
+    assert_eq!((&job["completionMode"], &job["backoffLimit"]), (&json!("Indexed"), &Value::Null));
+}
+
+/// What the CronJob runs in each Pod.
+pub(crate) fn forecast_arguments() -> Option<Vec<String>> {
+    let objects = build(FORECAST)?;
+    let job = named(&objects, "CronJob", "stable-hooks-forecast");
+    let arguments = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["args"].clone();
+    serde_json::from_value(arguments).ok()
 }
 
 #[test]

@@ -1,7 +1,11 @@
-//! What the guard costs: a guarded upgrade beside `helm upgrade --dry-run=server` and `helm upgrade` by hand, in turns, with
-//! the same chart on the same cluster. Rewrites the table in docs/guard.md.
+//! What the guard and the forecast cost, on the real API server; each measurement rewrites the table of its page.
+//!
+//! The guard: a guarded upgrade beside `helm upgrade --dry-run=server` and `helm upgrade` by hand, in turns, with the same
+//! chart on the same cluster.
 
 #![expect(clippy::indexing_slicing, reason = "a measurement fails by panicking")]
+
+mod forecast;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -20,14 +24,23 @@ const MARKS: [&str; 2] = ["<!-- begin cost -->\n", "<!-- end cost -->"];
 
 fn main() -> Result<()> {
     let world = World::without_webhooks()?;
+    if std::env::args().nth(1).as_deref() == Some("forecast") { forecast::measure(&world) } else { guard(&world) }
+}
+
+fn guard(world: &World) -> Result<()> {
     let mut table =
         "| chart | Helm | by hand | one `kubectl` | guarded | ratio |\n|---|---:|---:|---:|---:|---:|\n".to_owned();
     for chart in CHARTS {
         for major in [Major::Three, Major::Four] {
-            table.push_str(&measured(&world, chart, major)?);
+            table.push_str(&measured(world, chart, major)?);
         }
     }
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/guard.md");
+    rewrite("guard", &table)
+}
+
+/// Puts the table into a page.
+fn rewrite(page: &str, table: &str) -> Result<()> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../docs/{page}.md"));
     let text = fs::read_to_string(&page)?;
     let (before, rest) = text.split_once(MARKS[0]).context("the page has no place for the table")?;
     let (_, after) = rest.split_once(MARKS[1]).context("the table has no end")?;

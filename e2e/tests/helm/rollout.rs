@@ -66,7 +66,8 @@ fn define(scene: &Scene<'_>) {
         "openreports.io_reports.yaml",
     ] {
         let path = Path::new(&schemas).join(file);
-        let _ = scene.kubectl_of_a_page(&format!("create -f {}", path.display())).succeeds();
+        // Another scenario may have defined it already.
+        let _ = scene.kubectl_of_a_page(&format!("apply --server-side -f {}", path.display())).succeeds();
     }
     scene.has_namespace("kubewarden");
     wait_for("the definitions are served", || {

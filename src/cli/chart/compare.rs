@@ -27,7 +27,7 @@ use crate::helm::Repository;
 use crate::helm::folder::Folder;
 use crate::judge::{Judge, is_of_values};
 use crate::judged::{Judged, Place};
-use crate::kubectl;
+use crate::kubectl::Kubectl;
 use crate::origin::Templates;
 use crate::records::StoredRecord;
 use crate::render::Render;
@@ -123,7 +123,7 @@ pub(super) fn compare(
 
 /// The Jobs and ServiceAccounts that live where a release has its objects.
 fn live(namespace: &str, told: &mut Told) -> ClusterView {
-    let read = kubectl::live(namespace);
+    let read = Kubectl::default().live(namespace).map_err(|error| error.to_string());
     let read = read.and_then(|printed| cluster::read(&printed).map_err(|error| error.to_string()));
     match read {
         Ok(view) => view.within(namespace),

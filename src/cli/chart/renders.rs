@@ -26,7 +26,7 @@ use crate::helm::said::{dropped_hooks, lines_besides, missing_dependencies};
 use crate::helm::values::Values;
 use crate::helm::{Helm, HelmError, Options};
 use crate::judged::Place;
-use crate::kubectl::{self, Capabilities};
+use crate::kubectl::{Capabilities, Kubectl};
 use crate::origin::{Templates, origin};
 use crate::render::{self, Render};
 
@@ -349,7 +349,6 @@ impl Sides {
             kube_version: arguments.kube_version.clone(),
             api_versions: arguments.api_versions.clone(),
             more: more.clone(),
-            limit: None,
         };
         let Some(release) = release else {
             let old = old.as_ref().unwrap_or(values).clone();
@@ -366,7 +365,7 @@ fn with_capabilities(options: Options, told: &mut Told) -> Options {
     if options.kube_version.is_some() || !options.api_versions.is_empty() {
         return options;
     }
-    let Some(Capabilities { kube_version, api_versions }) = kubectl::capabilities() else {
+    let Some(Capabilities { kube_version, api_versions }) = Kubectl::default().capabilities() else {
         told.remark("the cluster does not say its version: the chart is rendered for the one that helm assumes");
         return options;
     };

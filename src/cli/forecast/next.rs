@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use helm::record::Limits;
 use helm::write::Revision;
+use serde_json::Value;
 use stable_hooks_policy::Settings;
 use stable_hooks_policy::evaluate::evaluate_renders;
 use stable_hooks_policy::name::Name;
@@ -12,6 +13,7 @@ use stable_hooks_policy::renders::Renders;
 use stable_hooks_policy::shown::Shown;
 use stable_hooks_policy::verdict::Found;
 
+use super::reading::Record;
 use crate::cli::chart::renders::by_template;
 use crate::forecast::Trouble;
 use crate::helm::chart::{Changes, Clock, Copied, copy, of_hooks};
@@ -21,7 +23,7 @@ use crate::helm::values::Values;
 use crate::helm::{Helm, HelmError, Options};
 use crate::input::Content;
 use crate::judged::Place;
-use crate::kubectl::{self, Capabilities};
+use crate::kubectl::{Capabilities, Kubectl, KubectlError};
 use crate::origin::{Templates, origin};
 use crate::private::write;
 use crate::records::chart::{ChartError, StoredRelease};
@@ -29,9 +31,13 @@ use crate::records::installed::Installed;
 use crate::records::{StoredRecord, record_object};
 use crate::render::Render;
 
+/// What is to be done where a program takes too long.
+pub(super) const WAITS_LONGER: &str = "`--timeout SECONDS` waits longer";
+
 /// Everything that the upgrades of one run share.
 pub(super) struct Next {
     pub(super) helm: Helm,
+    pub(super) kubectl: Kubectl,
     pub(super) folder: Folder,
     pub(super) capabilities: Option<Capabilities>,
     /// Charts that are given in the place of stored ones, by release.
@@ -66,8 +72,8 @@ struct Written {
 }
 
 impl Next {
-    pub(super) fn of(&self, release: &Installed) -> Upgrade {
-        let (baseline, stored) = match self.read(release) {
+    pub(super) fn of(&self, release: &Installed, record: Record) -> Upgrade {
+        let (baseline, stored) = match self.read(release, record) {
             Ok(read) => read,
             Err(trouble) => return Upgrade { chart: String::new(), rendered: Err(trouble) },
         };
@@ -77,8 +83,9 @@ impl Next {
     }
 
     /// The record of the same upgrade at another time.
-    pub(super) fn again(&self, release: &Installed) -> Option<StoredRecord> {
-        let (baseline, stored) = self.read(release).ok()?;
+    pub(super) fn again(&self, release: &Installed, rendered: &Rendered) -> Option<StoredRecord> {
+        let baseline = rendered.baseline.clone();
+        let stored = baseline.stored_release(self.limits).ok()?;
         self.render(release, baseline, &stored, Clock::AYearLater).ok().map(|rendered| rendered.record)
     }
 
@@ -87,23 +94,33 @@ impl Next {
         self.charts.contains_key(&release.name)
     }
 
-    fn read(&self, release: &Installed) -> Result<(StoredRecord, StoredRelease), Trouble> {
-        let Installed { storage, namespace, name, .. } = release;
-        let what = "its record cannot be read";
-        let trouble = |reason: String| Trouble { what, reason: format!("{}: {reason}", release.record()) };
-        let printed = kubectl::record(*storage, namespace, &release.record()).map_err(&trouble)?;
-        let object = serde_json::from_slice(&printed).ok().and_then(|object| record_object(Content::Manifest(object)));
+    fn read(&self, release: &Installed, record: Record) -> Result<(StoredRecord, StoredRelease), Trouble> {
+        let trouble =
+            |reason: String| Trouble::new("its record cannot be read", format!("{}: {reason}", release.record()));
+        let object = match record {
+            Record::Read(object) => Ok(Some(object)),
+            Record::Unread => self.object(release),
+            Record::GivenUp(error) => Err(error),
+        };
+        let object = object.map_err(|error| Trouble { is_passing: true, ..trouble(with_remedy(&error)) })?;
         let object = object.ok_or_else(|| trouble("what kubectl printed is no release record".to_owned()))?;
         let record = StoredRecord::read(object, self.limits).map_err(|error| trouble(error.to_string()))?;
         if record.is_of_nelm() {
             let reason = "nelm (werf) has written it, and nelm's next upgrade goes by other rules than Helm's";
-            return Err(Trouble { what: "nelm deploys it", reason: format!("{}: {reason}", release.record()) });
+            return Err(Trouble::new("nelm deploys it", format!("{}: {reason}", release.record())));
         }
         let stored = record.stored_release(self.limits).map_err(|error| trouble(error.to_string()))?;
-        if record.release() != name {
+        if record.release() != release.name {
             return Err(trouble("it is the record of a release of another name".to_owned()));
         }
         Ok((record, stored))
+    }
+
+    /// `None` where it is no record.
+    fn object(&self, release: &Installed) -> Result<Option<Value>, KubectlError> {
+        let printed = self.kubectl.record(release.storage, &release.namespace, &release.record())?;
+        let object = serde_json::from_slice(&printed).ok();
+        Ok(object.and_then(|object| record_object(Content::Manifest(object))))
     }
 
     fn render(
@@ -156,9 +173,13 @@ impl Next {
                 let said = without_values(&String::from_utf8_lossy(&said), &texts, stored.values());
                 format!("helm could not render it ({status}): {said}")
             }
+            error @ HelmError::TooSlow { .. } => {
+                let reason = format!("{error}; {WAITS_LONGER}");
+                return Trouble { is_passing: true, ..Trouble::new("helm takes too long", reason) };
+            }
             error => error.to_string(),
         };
-        Trouble { what: "its chart does not render", reason }
+        Trouble::new("its chart does not render", reason)
     }
 }
 
@@ -174,7 +195,7 @@ impl Rendered {
     ) -> Result<Self, Trouble> {
         if let Some(error) = render.broken.first() {
             let reason = format!("line {} of what helm rendered: {}", error.line, error.reason);
-            return Err(Trouble { what: "its chart does not render", reason });
+            return Err(Trouble::new("its chart does not render", reason));
         }
         let namespace = namespace(release, stored);
         let dropped_hooks = by_template(dropped, &templates, &[render.chart(), &stored.chart()]);
@@ -212,6 +233,13 @@ fn namespace(release: &Installed, stored: &StoredRelease) -> String {
     if stored.namespace.is_empty() { release.namespace.clone() } else { stored.namespace.clone() }
 }
 
+pub(super) fn with_remedy(error: &KubectlError) -> String {
+    match error {
+        KubectlError::TooSlow { .. } => format!("{error}; {WAITS_LONGER}"),
+        error => error.to_string(),
+    }
+}
+
 fn lacks(name: &str, subcharts: &BTreeSet<String>) -> Trouble {
     let names: Vec<_> = subcharts.iter().map(|subchart| format!("`{}`", Shown(subchart))).collect();
     let names = names.join(", ");
@@ -220,11 +248,11 @@ fn lacks(name: &str, subcharts: &BTreeSet<String>) -> Trouble {
 }
 
 fn needs_the_chart(what: &'static str, reason: &str, name: &str) -> Trouble {
-    Trouble { what, reason: format!("{reason}; give the chart itself: --chart {}=PATH", Shown(name)) }
+    Trouble::new(what, format!("{reason}; give the chart itself: --chart {}=PATH", Shown(name)))
 }
 
 fn cannot_write(error: &dyn std::fmt::Display) -> Trouble {
-    Trouble { what: "its chart cannot be written", reason: error.to_string() }
+    Trouble::new("its chart cannot be written", error.to_string())
 }
 
 /// Writes what is stored and gives the copy that renders as the next revision.
@@ -250,9 +278,7 @@ fn files(
     let changes = Changes { revision: release.next, values: None, clock, prints: false };
     let copied = fs::create_dir(&into).and_then(|()| copy(&chart, changes, &into));
     let Copied { chart, sources } = copied.map_err(|error| match given {
-        Some(given) => {
-            Trouble { what: "the given chart cannot be read", reason: format!("{}: {error}", given.display()) }
-        }
+        Some(given) => Trouble::new("the given chart cannot be read", format!("{}: {error}", given.display())),
         None => cannot_write(&error),
     })?;
     let metadata = fs::read_to_string(chart.join("Chart.yaml")).unwrap_or_default();

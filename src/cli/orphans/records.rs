@@ -11,7 +11,7 @@ use stable_hooks_policy::shown::Shown;
 use crate::cli::outcome::complain;
 use crate::cli::progress::Progress;
 use crate::cli::side_by_side::side_by_side;
-use crate::kubectl::{self, Scope};
+use crate::kubectl::{Kubectl, Scope};
 use crate::orphans::live::Hook;
 use crate::orphans::named::named;
 use crate::records::installed::{Row, rows};
@@ -90,7 +90,7 @@ impl Records {
         };
         let mut releases = BTreeMap::<_, Vec<(u64, Stored)>>::new();
         for storage in Storage::ALL {
-            let listing = kubectl::table(storage, None, scope);
+            let listing = Kubectl::default().table(storage, None, scope);
             if let Some(reason) = &listing.failure {
                 complain(reason);
                 self.doubt = Some(match scope {
@@ -158,7 +158,11 @@ impl Records {
 /// The hooks that this record names, by their numbers; `None` where the record is gone.
 fn names(stored: &Stored, hooks: &[Hook]) -> Result<Option<BTreeSet<usize>>, String> {
     let Stored { namespace, name, storage } = stored;
-    let Some(printed) = kubectl::record_if_there(*storage, namespace, name)? else { return Ok(None) };
+    let Some(printed) =
+        Kubectl::default().record_if_there(*storage, namespace, name).map_err(|error| error.to_string())?
+    else {
+        return Ok(None);
+    };
     let object: Value =
         serde_json::from_slice(&printed).map_err(|_| "what kubectl printed is no release record".to_owned())?;
     let data = storage::data(&object).ok_or_else(|| "there is no data.release".to_owned())?;

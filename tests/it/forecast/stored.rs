@@ -16,6 +16,34 @@ use crate::helms::{command, folder, path_with_script};
 /// Nothing in a report or an error may say it.
 pub(crate) const CANARY: &str = "correct-Horse-canary";
 
+/// `kubectl get --raw`: the records of that kind, fifty on a page, as the API server lists them.
+const PAGES: &str = r#"
+url=$3 resource=${3%%\?*} resource=${resource##*/} ns='*' name='*' start=0
+case $url in */namespaces/*) ns=${url#*/namespaces/} ns=${ns%%/*} ;; esac
+case $url in *name%3D*) name=${url#*name%3D} name=${name%%[&%]*} ;; esac
+case $url in *'&continue='*) start=${url##*continue=} ;; esac
+case $url in *status%3Ddeployed*'&limit=50'*) ;; *) exit 3 ;; esac
+if [ -e HERE/refused.raw ]; then echo 'Error from server (Forbidden): raw' >&2; exit 1; fi
+if [ -e HERE/hangs.raw ]; then exec /bin/sleep 30; fi
+if [ $start -gt 0 ] && [ -e HERE/expires ]; then
+  /bin/rm HERE/expires
+  echo 'Error from server (Expired): The provided continue parameter is too old' >&2
+  exit 1
+fi
+number=0 comma= next=
+printf '{"items":['
+for file in HERE/${resource%s}.$ns.sh.helm.release.v1.$name.v*.json; do
+  [ -s "$file" ] || continue
+  number=$((number + 1))
+  [ $number -gt $start ] || continue
+  if [ $number -gt $((start + 50)) ]; then next=$((number - 1)); break; fi
+  printf '%s' "$comma"
+  /bin/cat "$file"
+  comma=,
+done
+printf '],"metadata":{"continue":"%s"}}' "$next"
+"#;
+
 /// A chart as a record holds it.
 pub(crate) fn chart(name: &str, templates: &[(&str, &str)]) -> Value {
     let file = |(name, text): &(&str, &str)| json!({"name": name, "data": STANDARD.encode(text)});
@@ -91,9 +119,11 @@ impl Cluster {
     pub(crate) fn new(name: &str) -> Self {
         let folder = folder(&format!("forecast-{name}"));
         let here = folder.display();
+        let pages = PAGES.replace("HERE", &here.to_string());
         // As the real one: a table of one namespace does not name it, and a selector selects.
         let script = format!(
-            "echo \"$@\" >>{here}/called\nname=.\n\
+            "echo \"$@\" >>{here}/called\nname=.\nif [ \"$1 $2\" = 'get --raw' ]; then\n{pages}\nexit\nfi\n\
+             if [ $1 = apply ]; then /bin/cat \"$6\" >>{here}/applied; [ ! -e {here}/refused.apply ] || exit 1; exit; fi\n\
              if [ -e {here}/refused.$2.$3 ]; then echo \"Error from server (Forbidden): $2\" >&2; exit 1; fi\ncase \"$*\" in\n\
              *' go-template='*)\n\
              [ ! -e {here}/live.$2 ] || if [ $3 = -A ]; then exec /bin/cat {here}/live.$2; else exec /bin/sed -n \"/namespace=$4&/p\" {here}/live.$2; fi\nexit ;;\n\
@@ -175,6 +205,24 @@ impl Cluster {
     /// It may not list that resource: with `-A` of all namespaces, with `-n` of one.
     pub(crate) fn refusing(self, resource: &str, scope: &str) -> Self {
         self.write(&format!("refused.{resource}.{scope}"), "");
+        self
+    }
+
+    /// It stores nothing.
+    pub(crate) fn that_stores_nothing(self) -> Self {
+        self.write("refused.apply", "");
+        self
+    }
+
+    /// The Lists that were applied, one after the other.
+    pub(crate) fn applied(&self) -> Vec<Value> {
+        let applied = fs::read(self.folder.join("applied")).unwrap_or_default();
+        serde_json::Deserializer::from_slice(&applied).into_iter().map(Result::unwrap).collect()
+    }
+
+    /// It reads no pages: `refused`, `hangs`; or the first that continues another one is too late: `expires`.
+    pub(crate) fn whose_pages(self, what: &str) -> Self {
+        self.write(if what == "expires" { what.to_owned() } else { format!("{what}.raw") }.as_str(), "");
         self
     }
 

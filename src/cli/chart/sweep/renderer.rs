@@ -91,17 +91,16 @@ impl Sweep<'_> {
             || has_upgrade && tell_upgrades(&self.renders.sources.templates, Some(&values.to_string()))
     }
 
-    /// The options with further values files.
-    fn options(&self, options: &Options, overlays: &[PathBuf]) -> Options {
-        let values = overlays.iter().cloned().fold(options.values.clone(), Values::under);
-        Options { values, limit: Some(self.limits.time), ..options.clone() }
+    /// It gives a render up that takes too long.
+    fn helm(&self) -> Helm {
+        Helm::of_the_user().within(self.limits.time)
     }
 
     /// What the copy renders with further values files.
     fn printed(&self, overlays: &[PathBuf]) -> Result<Printed, Trouble> {
         let copy = &self.printing.copy;
-        let options = self.options(&self.made.options, overlays);
-        let helm = Helm::of_the_user();
+        let options = options(&self.made.options, overlays);
+        let helm = self.helm();
         let output = match self.made.operation {
             Operation::Upgrade => helm.upgrade(copy, &options),
             Operation::Install | Operation::Rollback => helm.install(copy, &options),
@@ -173,10 +172,16 @@ impl Renderer<'_> {
     fn install(&self, overlays: &[PathBuf]) -> Result<Arc<Outlined>, Trouble> {
         let Sweep { task, renders, made, .. } = self.sweep;
         let chart: &Path = task.old.as_ref().map_or(&renders.chart, |old| &old.chart);
-        let options = self.sweep.options(made.install.as_ref().unwrap_or(&made.options), overlays);
-        let output = Helm::of_the_user().install(chart, &options).map_err(Trouble::Helm)?;
+        let options = options(made.install.as_ref().unwrap_or(&made.options), overlays);
+        let output = self.sweep.helm().install(chart, &options).map_err(Trouble::Helm)?;
         self.sweep.outlined(Render::read_from_helm(&output.stdout)).map_err(Trouble::Other)
     }
+}
+
+/// The options with further values files.
+fn options(options: &Options, overlays: &[PathBuf]) -> Options {
+    let values = overlays.iter().cloned().fold(options.values.clone(), Values::under);
+    Options { values, ..options.clone() }
 }
 
 /// The chart's templates and schemas have the value, or a number beside it; the rest is tried whatever they have.
