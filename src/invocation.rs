@@ -22,9 +22,9 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
     pub verb: Verb,
+    given: Vec<OsString>,
+    /// The verb and then all others: Helm takes it out from between them before it reads the flags.
     words: Words,
-    /// The words before this one stand before the verb.
-    verb_at: usize,
 }
 
 /// The words of a command line, and what they are.
@@ -62,23 +62,33 @@ pub fn global_width(word: &str) -> Option<usize> {
     is_known.then_some(flag.at.len())
 }
 
-/// The place of the first word of Helm's that is no flag, its verb. Behind `--` Helm looks for none.
+/// The place of Helm's verb. Helm looks for it before it knows the verb's own flags, and takes the word behind each flag
+/// that it does not know for its value; behind `--` it looks for none.
 fn verb_at(words: &[OsString]) -> Option<usize> {
-    let read = Words::read(words.to_vec(), None);
-    let at = *read.positions.first()?;
-    let before = at.checked_sub(1);
-    let is_value = |at: usize| read.flags.iter().any(|flag| flag.at.contains(&at));
-    let ends = before.filter(|before| words.get(*before).is_some_and(|word| word == "--") && !is_value(*before));
-    ends.is_none().then_some(at)
+    let mut at = 0;
+    loop {
+        let word = words.get(at)?.to_string_lossy();
+        if word == "--" {
+            return None;
+        } else if word.starts_with('-') {
+            at += if flags::hides_the_next_word(&word) { 2 } else { 1 };
+        } else if word.is_empty() {
+            at += 1;
+        } else {
+            return Some(at);
+        }
+    }
 }
 
 impl Invocation {
     /// Reads Helm's words; `None` where they are of another verb.
     #[must_use]
-    pub fn read(words: Vec<OsString>) -> Option<Self> {
-        let verb_at = verb_at(&words)?;
-        let verb = Verb::of(words.get(verb_at)?)?;
-        Some(Self { verb, words: Words::read(words, Some(verb)), verb_at })
+    pub fn read(given: Vec<OsString>) -> Option<Self> {
+        let verb_at = verb_at(&given)?;
+        let verb = Verb::of(given.get(verb_at)?)?;
+        let mut words = given.clone();
+        words.get_mut(..=verb_at)?.rotate_right(1);
+        Some(Self { verb, given, words: Words::read(words, Some(verb)) })
     }
 
     /// Helm would do nothing that lasts, or only say what is wrong with the words.
@@ -159,10 +169,10 @@ impl Invocation {
     /// The words as they are.
     #[must_use]
     pub fn words(&self) -> &[OsString] {
-        &self.words.all
+        &self.given
     }
 
-    /// The words with these behind the verb, in the place of what is given of their flags: where a flag is given twice Helm
+    /// The verb, and behind it these and the other words, in the place of what is given of their flags: where a flag is given twice Helm
     /// takes the last one, and at the end they could be taken for a value of the flag before.
     #[must_use]
     pub fn with(&self, given: &[(&str, Option<&str>)]) -> Vec<OsString> {
@@ -182,7 +192,7 @@ impl Invocation {
             if !dropped.contains(&at) {
                 words.push(word.clone());
             }
-            if at == self.verb_at {
+            if at == 0 {
                 words.extend(more.iter().map(|(name, value)| {
                     value.map_or_else(|| format!("--{name}"), |value| format!("--{name}={value}")).into()
                 }));
@@ -196,15 +206,14 @@ impl Invocation {
     pub fn as_template(&self, given: &[&str]) -> Vec<OsString> {
         let given: Vec<_> = given.iter().map(|name| (*name, None)).collect();
         let mut words = self.without(|flag| NOT_OF_TEMPLATE.contains(&flag.name.as_str()), &given);
-        // Before the verb stand flags of every command, and all of them stay.
-        if let Some(verb) = words.get_mut(self.verb_at) {
+        if let Some(verb) = words.first_mut() {
             *verb = "template".into();
         }
         words
     }
 
     fn arguments(&self) -> impl Iterator<Item = &OsStr> {
-        let words = self.words.positions.iter().filter(|at| **at != self.verb_at);
+        let words = self.words.positions.iter().filter(|at| **at != 0);
         words.filter_map(|at| self.words.all.get(*at)).map(OsString::as_os_str)
     }
 
@@ -259,10 +268,6 @@ impl Words {
                 }
             } else {
                 read.positions.push(at);
-                if verb.is_none() {
-                    // Behind the verb stand its own flags.
-                    break;
-                }
             }
             at = end;
         }

@@ -88,6 +88,17 @@ pub(super) fn takes_a_value(name: &str, verb: Option<Verb>) -> bool {
     GLOBAL.contains(&name) || (verb.is_some() && OF_VERBS.contains(&name) && !is_switch)
 }
 
+/// Before Helm knows the verb it takes the word behind this one for its value: of a flag that it does not know yet, too.
+pub(super) fn hides_the_next_word(word: &str) -> bool {
+    let is_switch = |name: &str| matches!(name, "debug" | "help" | INSECURE);
+    let hides = match word.strip_prefix("--") {
+        Some(name) => !is_switch(name),
+        // Of several short flags in one word it looks at none.
+        None => word.len() == 2 && word != "-h",
+    };
+    hides && !word.contains('=')
+}
+
 pub(super) fn long_name(letter: char) -> Option<&'static str> {
     SHORT.iter().find(|(short, _)| *short == letter).map(|(_, long)| *long)
 }

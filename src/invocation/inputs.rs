@@ -22,7 +22,7 @@ impl Invocation {
     ///
     /// The first that comes up.
     pub fn with_files<E>(self, mut other: impl FnMut(&str) -> Result<Option<String>, E>) -> Result<Self, E> {
-        let mut words = self.words().to_vec();
+        let mut words = self.words.all.clone();
         for flag in &self.words.flags {
             let Some(value) = flag.value.as_deref() else { continue };
             let Some(changed) = changed(&flag.name, value, &mut other)? else { continue };

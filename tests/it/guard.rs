@@ -2,6 +2,7 @@
 
 #![cfg(unix)]
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
-use stable_hooks::invocation::{Verb, takes_a_value};
+use stable_hooks::invocation::{Invocation, Verb, takes_a_value};
 
 use crate::cli::{code, stderr, stdout};
 use crate::helms::{command, folder, helms};
@@ -416,6 +417,36 @@ fn guard_called_helm_is_helm() {
         let circle = circle.arg("version").env("STABLE_HOOKS_HELM", folder.join("again")).output().unwrap();
         assert_eq!(code(&circle), 2);
         assert!(stderr(&circle).contains("leads back to this program"), "{}", stderr(&circle));
+    }
+}
+
+#[test]
+fn guard_finds_the_verb_where_helm_finds_it() {
+    let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+    for line in ["--set a=b upgrade", "--wait x upgrade", "-io upgrade json", "-ns upgrade", "--debug -f x upgrade"] {
+        let read = Invocation::read(words(line)).unwrap();
+        assert_eq!(read.verb, Verb::Upgrade, "{line}");
+        for helm in helms() {
+            let output = command(helm, &[Path::new("/usr/bin")]).args(line.split(' ')).output().unwrap();
+            assert!(stderr(&output).contains("\"helm upgrade\" requires"), "{line}: {}", stderr(&output));
+        }
+    }
+    for line in ["--wait upgrade orders c", "-outputn shop upgrade c", "-i upgrade orders c", "-an s upgrade c"] {
+        assert_eq!(Invocation::read(words(line)), None, "{line}");
+        for helm in helms() {
+            let output = command(helm, &[Path::new("/usr/bin")]).args(line.split(' ')).output().unwrap();
+            assert!(stderr(&output).contains("unknown command"), "{line}: {}", stderr(&output));
+        }
+    }
+    let stage = Stage::new("before-the-verb", true);
+    let guard = folder("before-the-verb-guard");
+    symlink(env!("CARGO_BIN_EXE_stable-hooks"), guard.join("helm")).unwrap();
+    let path = [&guard, &stage.0, Path::new("/usr/bin"), Path::new("/bin")];
+    for line in ["--set a=b upgrade orders ./chart", "-in upgrade shop orders ./chart", "-f - upgrade orders ./chart"] {
+        let output = command(guard.join("helm"), &path).args(line.split(' ')).stdin(Stdio::null()).output().unwrap();
+        assert_eq!(code(&output), 1, "{line}: {}", stderr(&output));
+        assert!(stderr(&output).contains("deny release-identity-flip"), "{line}: {}", stderr(&output));
+        assert_eq!(stage.last(), None, "{line}");
     }
 }
 
