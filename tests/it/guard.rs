@@ -200,7 +200,7 @@ fn guard_options_of_ours_stand_before_the_verb_or_in_a_variable() {
     let label = "stable-hooks/accept-release-identity-flip=3";
     assert_eq!(
         stage.last().unwrap(),
-        format!("-n shop upgrade --labels={label} --version=1.2.3 orders ./x -l a=b"),
+        format!("upgrade --labels={label} --version=1.2.3 -n shop orders ./x -l a=b"),
         "a chart that is no file here is pinned"
     );
     let check = stage.command(&["upgrade", "orders", "./x"]).env("STABLE_HOOKS_ARGS", "--check-only -ojson").output();
