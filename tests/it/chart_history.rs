@@ -14,7 +14,7 @@ use crate::chart_revisions::{commit, git};
 use crate::cli::{code, stderr, stdout};
 use crate::docs::{OF_FINDINGS, assert_block, assert_json_is_explained};
 use crate::engines::built;
-use crate::helms::{command, folder, helms, path_with_script, stable_hooks};
+use crate::helms::{command, folder, helms, path_with, path_with_script, stable_hooks};
 
 const METADATA: &str = "apiVersion: v2\nname: orders\nversion: ";
 
@@ -339,34 +339,32 @@ fn chart_history_is_written_alike_each_time_in_every_format() {
     write(&orders.join("ci/always-values.yaml"), "hook: always\n");
     git(&repository, &["add", "-A"]);
     git(&repository, &["commit", "-q", "-m", "values"]);
-    with_each("history-formats-path", |path| {
-        for (format, told) in [
-            (
-                "human",
-                "OBJECT                               FROM                TO     WAS       BECOMES\nJob default/",
-            ),
-            ("json", "\"flips\": [\n"),
-            (
-                "markdown",
-                "\n| object | from | to | was | becomes |\n|---|---|---|---|---|\n| `Job default/release-name-migrations` | ",
-            ),
-            ("sarif", "\"ruleId\": \"release-identity-flip\""),
-            ("github", "/templates/migrations.yaml,line=14,title=stable-hooks%3A release-identity-flip::Job "),
-            ("policyreport", "\"result\": \"fail\""),
-            ("openreports", "\"result\": \"fail\""),
-        ] {
-            let [one, other] = [(); 2].map(|()| all(path, &orders, &["-o", format]));
-            assert!(stdout(&one).contains(told), "{told}: {}", stdout(&one));
-            assert_eq!((stdout(&one), stderr(&one)), (stdout(&other), stderr(&other)));
-        }
-        // The values of ci/ make a hook of it in every version.
-        let verdicts = verdicts(&all(path, &orders, &["-o", "json"]));
-        let verdicts: Vec<_> =
-            verdicts.iter().map(|(source, verdict)| (source.rsplit_once('/').unwrap().1, verdict.as_str())).collect();
-        assert_eq!(verdicts, [("orders (its own values)", "deny"), ("always-values.yaml)", "allow")]);
-        let quiet = all(path, &orders, &["-q", "-f", orders.join("ci/always-values.yaml").to_str().unwrap()]);
-        assert_eq!((code(&quiet), stdout(&quiet), stderr(&quiet)), (0, String::new(), String::new()));
-    });
+    // How a Helm renders is no matter of the format: one of them is enough.
+    let Some(helm) = helms().last() else { return };
+    let path = &path_with("history-formats-path", helm);
+    for (format, told) in [
+        ("human", "OBJECT                               FROM                TO     WAS       BECOMES\nJob default/"),
+        ("json", "\"flips\": [\n"),
+        (
+            "markdown",
+            "\n| object | from | to | was | becomes |\n|---|---|---|---|---|\n| `Job default/release-name-migrations` | ",
+        ),
+        ("sarif", "\"ruleId\": \"release-identity-flip\""),
+        ("github", "/templates/migrations.yaml,line=14,title=stable-hooks%3A release-identity-flip::Job "),
+        ("policyreport", "\"result\": \"fail\""),
+        ("openreports", "\"result\": \"fail\""),
+    ] {
+        let [one, other] = [(); 2].map(|()| all(path, &orders, &["-o", format]));
+        assert!(stdout(&one).contains(told), "{told}: {}", stdout(&one));
+        assert_eq!((stdout(&one), stderr(&one)), (stdout(&other), stderr(&other)));
+    }
+    // The values of ci/ make a hook of it in every version.
+    let verdicts = verdicts(&all(path, &orders, &["-o", "json"]));
+    let verdicts: Vec<_> =
+        verdicts.iter().map(|(source, verdict)| (source.rsplit_once('/').unwrap().1, verdict.as_str())).collect();
+    assert_eq!(verdicts, [("orders (its own values)", "deny"), ("always-values.yaml)", "allow")]);
+    let quiet = all(path, &orders, &["-q", "-f", orders.join("ci/always-values.yaml").to_str().unwrap()]);
+    assert_eq!((code(&quiet), stdout(&quiet), stderr(&quiet)), (0, String::new(), String::new()));
 }
 
 #[test]
