@@ -114,9 +114,13 @@ fn bombs() -> Vec<Bomb> {
         let start = format!("\"{field}\":{{");
         text.replacen(&start, &format!("{start}\"{name}\":{closed},"), 1).replace(",}", "}").into_bytes()
     };
+    let mut lying = gzip(&zeros);
+    let size = lying.len() - 4;
+    lying[size..].copy_from_slice(&u32::to_le_bytes((16 << 20) - 1));
     let unread = "the release record cannot be read";
     [
         ("gzip of 1000 to 1", stored(&gzip(&zeros)), 350, 55, "inflates to more than 16777216 bytes"),
+        ("gzip that says it is smaller", stored(&lying), 600, 55, "inflates to more than 16777216 bytes"),
         ("YAML aliases", record("", &[aliased]), 330, 25, "one-sided-hook"),
         ("an unknown YAML alias", record("", &[hook("a", "*a")]), 3, 2, "one-sided-hook"),
         ("YAML 10,000 deep and open", record("", &[hook("a", &open)]), 3, 2, "one-sided-hook"),
