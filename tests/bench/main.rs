@@ -23,6 +23,7 @@ mod request;
 mod stream;
 mod sweep;
 
+use std::env;
 use std::fmt;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -46,7 +47,14 @@ that wrote this page. No time is a test: the tests hold fuel \
 reads the same JSON into a tree, or only inflates the same record. What is below 1 does less than reading everything.
 ";
 
+/// With this and the name of a form the program only parses what it is given.
+const PARSE: &str = "--parse";
+
 fn main() {
+    let mut arguments = env::args().skip_while(|argument| argument != PARSE).skip(1);
+    if let Some(form) = arguments.next() {
+        return stream::parse(&form);
+    }
     let guests = Guests::load();
     let growth = growth::Growth::measure(&guests);
     fs::write(PLOT, growth.plot()).expect("docs can be written");
