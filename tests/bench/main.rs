@@ -45,6 +45,8 @@ that wrote this page. No time is a test: the tests hold fuel \
 ([tests/fuel.json](../tests/fuel.json), the bombs and the growth in `tests/it/fuel`), bytes and memory.
 - The **floor** is a guest of the same workspace, built with the same flags ([tests/yardstick](../tests/yardstick)): it only \
 reads the same JSON into a tree, or only inflates the same record. What is below 1 does less than reading everything.
+- Elsewhere: policy-servers [under load](load.md), [forecasts](forecast.md#what-it-costs) of a thousand releases, [the \
+guard](guard.md#what-it-costs).
 ";
 
 /// With this and the name of a form the program only parses what it is given.
