@@ -21,8 +21,10 @@ const OBJECTS: usize = 100_000;
 
 const RUNS: usize = 5;
 
+type Parser = fn(&[u8]);
+
 /// The forms, each with what only parses it.
-const PARSERS: [(&str, fn(&[u8])); 4] = [
+const PARSERS: [(&str, Parser); 4] = [
     ("YAML", parse_yaml),
     ("JSON", parse_json),
     ("a List, as `kubectl get -o json` prints it", parse_list),

@@ -10,7 +10,7 @@ mod revision;
 
 use std::io::{ErrorKind, Read};
 
-use flate2::bufread::{GzDecoder, MultiGzDecoder};
+use flate2::bufread::MultiGzDecoder;
 use flate2::{Crc, Decompress, FlushDecompress};
 use serde_json::error::Category;
 use thiserror::Error;
@@ -101,21 +101,21 @@ fn inflate(packed: &[u8], limit: usize) -> Result<Vec<u8>, DecodeError> {
         return Ok(json);
     }
     json.clear();
-    let mut members = packed;
     let bound = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-    match MultiGzDecoder::new(&mut members).take(bound).read_to_end(&mut json) {
+    match MultiGzDecoder::new(packed).take(bound).read_to_end(&mut json) {
         Ok(_) => Ok(json),
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(DecodeError::GzipCutOff),
         Err(_) => Err(DecodeError::Gzip),
     }
 }
 
-/// A gzip of one member that fits into `json`, which is what Helm writes: quicker than a stream, as nothing is copied.
+/// A gzip of one member with a bare header that fits into `json`, which is what Helm writes: quicker than a stream, as
+/// nothing is copied.
 fn inflate_member(packed: &[u8], json: &mut Vec<u8>) -> Option<()> {
     let (start, size) = packed.split_last_chunk()?;
-    let (mut deflated, sum) = start.split_last_chunk()?;
-    // Reads the header, and nothing behind it.
-    GzDecoder::new(&mut deflated);
+    let (start, sum) = start.split_last_chunk()?;
+    // No flags, and what says when, how well and where it was packed.
+    let [0, _, _, _, _, _, _, deflated @ ..] = start.strip_prefix(&GZIP)? else { return None };
     let mut decompress = Decompress::new(false);
     decompress.decompress_vec(deflated, json, FlushDecompress::Finish).ok()?;
     let mut found = Crc::new();
