@@ -172,8 +172,8 @@ impl Invocation {
         &self.given
     }
 
-    /// The verb, and behind it these and the other words, in the place of what is given of their flags: where a flag is given twice Helm
-    /// takes the last one, and at the end they could be taken for a value of the flag before.
+    /// The verb, and behind it these and the other words, in the place of what is given of their flags: where a flag is given
+    /// twice Helm takes the last one, and at the end they could be taken for a value of the flag before.
     #[must_use]
     pub fn with(&self, given: &[(&str, Option<&str>)]) -> Vec<OsString> {
         self.without(|flag| given.iter().any(|(name, _)| flag.name == *name && *name != "labels"), given)
